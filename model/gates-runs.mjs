@@ -124,6 +124,19 @@ export const GATE_RUNS = [
     slow: 0,
     attempts: [1, 1],
   }),
+  holds('gates-hidden-document', 'the same, and a correction with another document or IRM', {
+    hidden: 1,
+    uses: 1,
+    changed: 1,
+    slow: 0,
+    attempts: [1, 1],
+  }),
+  holds('gates-named-other', 'a person names another filing’s request of the IRM and document', {
+    named: 1,
+    strangers: 2,
+    attempts: [2, 0],
+    slow: 0,
+  }),
   holds('gates-again', 'a correction that is sent twice', { attempts: [1, 2], changed: 1, lies: 0 }),
 ];
 
@@ -174,6 +187,10 @@ const RELEASE = [
   mutant('no-statement-restart', 'Release: the window begins again with a statement of the service', {
     statements: 1,
   }),
+  mutant('incomplete-look-counts', 'Release, and send: a look is complete; `null` or words prove no absence', {
+    ...again,
+    ...wrong,
+  }),
   mutant('one-person', 'Release: where a certificate agrees, two persons name it', { ...again, ...wrong }),
   mutant('same-person-twice', 'Release: the two are two persons', { ...again, ...wrong, away: 1 }),
   mutant('any-subject', 'Release: both say it of the same send', { ...wrong, away: 1, attempts: [1, 2] }),
@@ -183,6 +200,32 @@ const RELEASE = [
     ...wrong,
     hidden: 1,
   }),
+  mutant('unmeasured-counts', 'Release: so they do where the balance is not known from before the send', {
+    ...again,
+    ...wrong,
+    hidden: 1,
+  }),
+  mutant('old-reading-counts', 'Release: so they do where it was not read since the window', {
+    ...again,
+    ...wrong,
+    hidden: 1,
+  }),
+  mutant('little-left-is-anothers', 'Release: so they do where too little is left: a correction may take another IRM', {
+    ...wrong,
+    hidden: 1,
+    uses: 1,
+    changed: 1,
+    depthLimit: 300,
+  }),
+  mutant('look-from-before-denial', 'Release: look and balance are from after a named request was denied', {
+    ...again,
+    ...wrong,
+    hidden: 1,
+    named: 1,
+    statements: 1,
+    depthLimit: 300,
+  }),
+  mutant('odd-answer-refuses', 'Release: only what is said of the submission refuses it', again),
   mutant('early-word-stands', 'Release: a word that came too early counts for nothing', {
     ...again,
     ...wrong,
@@ -204,6 +247,16 @@ const ANSWERS = [
     named: 1,
   }),
   mutant('not-ours-of-another', 'Named request: both name the same one', { ...namedByOne, named: 2 }),
+  mutant('named-without-details', 'Named request: it certifies once the certificate’s details are the row’s', {
+    ...namedByOne,
+    strangers: 2,
+    named: 1,
+  }),
+  mutant('closed-certifies', 'Named request: closed while the service was asked, it certifies nothing', {
+    ...namedByOne,
+    strangers: 2,
+    named: 1,
+  }),
   mutant('send-by-one', 'Send: where a certificate agrees, two persons name it', { ...late, ...wrong }),
   mutant('unseen-anyway', 'Send: words stand for a look only where none is possible', late),
 ];
@@ -213,6 +266,10 @@ const CERTIFY = [
   mutant('others-do-not-compete', 'Certify: as many certificates as rows that they fit', stranger),
   mutant('cancelled-certifies', 'Certify: its status is Issued', stranger),
   mutant('old-certifies', 'Certify: it is not from before the first mark', stranger),
+  mutant('said-not-ours-counts-not', 'Certify: what two persons said is another’s is not adopted by details', {
+    ...again,
+    ...stranger,
+  }),
   mutant('without-list', 'Certify: nothing by details without a list from before the first mark', stranger),
   mutant('balance-not-asked', 'Certify: the balance bears it out', stranger),
 ];
@@ -229,7 +286,6 @@ const TOGETHER = [
   ),
   unlooked('no-look', 'Release: a complete look backs it; and the look at the mark'),
   unlooked('look-by-its-end', 'Release: the look began after the window; and the look at the mark'),
-  unlooked('incomplete-look-counts', 'Release: the look is complete; and the look at the mark'),
   unlooked('agreeing-is-freed', 'Release: no certificate agrees; and the look at the mark'),
   mutant('words-cover-later', 'Send: only certificates that both named count; they name them after a look', late, [
     'WORDS_COVER_LATER',

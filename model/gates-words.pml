@@ -34,12 +34,13 @@
 #ifdef NOT_OURS_EARLY
 #define REQUEST_WINDOW_OVER true
 #else
-#define REQUEST_WINDOW_OVER WINDOW_OVER(0)
+#define REQUEST_WINDOW_OVER (window[0] == 2)
 #endif
 
-/* m: the numbers that the person names as not the row's */
+/* m: the numbers that the person names as not the row's; k: the attempt that it is said of, or the named request */
 inline word() {
   f = OF(a);
+  if :: k == OF_NAMED -> printf("@ person %d | speaks of the named request\n", who) :: else fi;
   if
   :: !(SHOWS_AS_FILED) -> m = shown; n = 0; told = 1
   :: MAY_LIE(who) && SHOWS_AS_FILED -> liar = who; m = shown; n = 1; told = 1; printf("@ person %d | is wrong\n", who)
@@ -47,28 +48,28 @@ inline word() {
   fi;
   if
   :: !told
-  :: told && !SUBJECT(a) -> printf("@ person %d | attempt %d was not filed: refused, nothing to answer\n", who, a)
+  :: told && !IS_SUBJECT(a) -> printf("@ person %d | attempt %d was not filed: refused, nothing to answer\n", who, a)
 #ifdef EARLY_WORD_STANDS
-  :: told && SUBJECT(a) && !(WINDOW_OVER(f)) && wordOf == 0 -> wordOf = who; wordAbout = a; wordNames = m; wordUnseen = away; printf("@ person %d | attempt %d was not filed: too early, and stands\n", who, a)
-  :: told && SUBJECT(a) && !(WINDOW_OVER(f)) && wordOf != 0
+  :: told && IS_SUBJECT(a) && !(WINDOW_OVER(f)) && wordOf == 0 -> wordOf = who; wordAbout = k; wordNames = m; wordUnseen = away; printf("@ person %d | attempt %d was not filed: too early, and stands\n", who, a)
+  :: told && IS_SUBJECT(a) && !(WINDOW_OVER(f)) && wordOf != 0
 #else
-  :: told && SUBJECT(a) && !(WINDOW_OVER(f)) -> printf("@ person %d | attempt %d was not filed: refused, too early\n", who, a)
+  :: told && IS_SUBJECT(a) && !(WINDOW_OVER(f)) -> printf("@ person %d | attempt %d was not filed: refused, too early\n", who, a)
 #endif
-  :: told && SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) == 0 && (!(USED) || SECOND(who, a)) ->
+  :: told && IS_SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) == 0 && (!(USED(f)) || SECOND(who, k)) ->
      releaseAbsent(a, 0); printf("@ person %d | attempt %d was not filed: row=%d\n", who, a, row[f])
-  :: told && SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) == 0 && USED && !(SECOND(who, a)) ->
-     wordOf = who; wordAbout = a; wordNames = m; wordUnseen = 0; printf("@ person %d | attempt %d was not filed, although its IRM was used: stands\n", who, a)
-  :: told && SUBJECT(a) && WINDOW_OVER(f) && !(LOOKED(f)) && !away -> printf("@ person %d | attempt %d was not filed: refused, no look\n", who, a)
-  :: told && SUBJECT(a) && WINDOW_OVER(f) && !(LOOKED(f)) && away ->
+  :: told && IS_SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) == 0 && USED(f) && !(SECOND(who, k)) ->
+     wordOf = who; wordAbout = k; wordNames = m; wordUnseen = 0; printf("@ person %d | attempt %d was not filed, although its IRM was used: stands\n", who, a)
+  :: told && IS_SUBJECT(a) && WINDOW_OVER(f) && !(LOOKED(f)) && !away -> printf("@ person %d | attempt %d was not filed: refused, no look\n", who, a)
+  :: told && IS_SUBJECT(a) && WINDOW_OVER(f) && !(LOOKED(f)) && away ->
      if
-     :: SECOND(who, a) && wordUnseen -> releaseAbsent(a, 1); printf("@ person %d | attempt %d was not filed, unseen: row=%d\n", who, a, row[f])
-     :: else -> wordOf = who; wordAbout = a; wordNames = m; wordUnseen = 1; printf("@ person %d | attempt %d was not filed, unseen: stands\n", who, a)
+     :: SECOND(who, k) && wordUnseen -> releaseAbsent(a, 1); printf("@ person %d | attempt %d was not filed, unseen: row=%d\n", who, a, row[f])
+     :: else -> wordOf = who; wordAbout = k; wordNames = m; wordUnseen = 1; printf("@ person %d | attempt %d was not filed, unseen: stands\n", who, a)
      fi
-  :: told && SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) != 0 ->
+  :: told && IS_SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) != 0 ->
      if
-     :: SECOND(who, a) && (AGREEING(f) & unnamed & ~(BOTH)) == 0 ->
+     :: SECOND(who, k) && (AGREEING(f) & unnamed & ~(BOTH)) == 0 ->
         printf("@ person %d | attempt %d was not filed, nor the certificates %d: carried out\n", who, a, m); unnamed = unnamed & ~(BOTH); releaseAbsent(a, 0)
-     :: else -> wordOf = who; wordAbout = a; wordNames = m; wordUnseen = 0; printf("@ person %d | attempt %d was not filed, nor the certificates %d: stands\n", who, a, m)
+     :: else -> wordOf = who; wordAbout = k; wordNames = m; wordUnseen = 0; printf("@ person %d | attempt %d was not filed, nor the certificates %d: stands\n", who, a, m)
      fi
   fi;
   m = 0; n = 0; told = 0; f = 0
@@ -91,7 +92,7 @@ inline wordOfRequest() {
      wordOf = who; wordAbout = a; wordNames = m; wordUnseen = away; printf("@ person %d | attempt %d was not filed, its named request is not ours: stands\n", who, a)
   :: told && REQUEST_WINDOW_OVER && SECOND_OF_REQUEST(who, a) ->
      must(!namedRight, "@ broken | a request of the row is closed as another filing's\n");
-     named = Q_NOT_OURS; rejectWhenOver(0);
+     named = Q_NOT_OURS; undeny(); rejectWhenOver(0);
      if
      :: SUBJECT(a) && WINDOW_OVER(0) && LOOKED(0) && (AGREEING(0) & unnamed) == 0 -> releaseAbsent(a, 0)
      :: SUBJECT(a) && WINDOW_OVER(0) && !(LOOKED(0)) && away && wordUnseen -> releaseAbsent(a, 1)

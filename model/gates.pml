@@ -6,7 +6,8 @@
  * What the world does is assumed to be this, and no more:
  * - what is taken, and not being processed under a request, shows in the certificates before the settle window since the last mark is over (the longer of the sender's
  *   and the judge's); one certificate may come later (SLOW), but is shown to a look that begins after a release;
- * - one that shows in no look (HIDDEN) has used the balance of its IRM when the window is over; a person who is right knows of that use;
+ * - one that shows in no look (HIDDEN) has used the balance of its IRM when the window is over, but not before it is issued; a
+ *   person who is right knows of it, and the ledger what it read: perhaps nothing before the send, and nothing since the window;
  * - whose a request is that a person named shows in the portal when the window is over;
  * - where no look is possible for a whole window, the portal shows by then what a look would have shown;
  * - one person may be wrong (LIES); the other says what the portal shows.
@@ -59,6 +60,9 @@
 #define Q_ABSENT 3
 #define Q_PROCESSED 4
 #define Q_NOT_OURS 5                  /* two persons said that it is another filing's */
+/* A request that is followed, and of which the service says that it does not know it, or that nothing of it was filed. */
+#define DENIED(x) (req[x] == Q_FOLLOWED && stated[x])
+#define NAMED_DENIED (named == Q_FOLLOWED && namedStated)
 
 /* a certificate that is none of these sends': bit 4 of the masks */
 #define S_NONE 0
@@ -66,6 +70,7 @@
 #define S_FOREIGN 2                   /* the same document and amount, of another remittance */
 #define S_SIBLING 3                   /* an equal tranche's, which was filed beside this one */
 #define S_CANCELLED 4
+#define S_OTHER 5                     /* the same remittance and document with another amount, from a request that a person may name */
 #define STRANGER 4
 #define BIT(c) (1 << (c))
 
@@ -82,15 +87,20 @@ byte unnamed = 255;                   /* less those that two persons named as no
 byte certified[2];                    /* the number of the row's certificate, + 1 */
 
 /* the named request of filing 0 */
-byte named; bit namedRight; byte namedOf; bit namedAgain;
+byte named; bit namedRight; byte namedOf; bit namedAgain; bit namedStated;
+/* while it is denied: whether that was for a whole window, and whether a look began and balances were read after that */
+bit deniedThrough; bit lookAfterDenial; bit beganAfterDenial; bit readAfterDenial;
 
 /* windows: 0 running, 1 over for a process with a short one, 2 over for the sender's */
 byte window[2];
 /* looks: whether a complete one began after the window and the newest statement of the filing, and after the newest release */
 bit lookAfterWindow[2]; bit lookAfterRelease;
 bit looking; bit beganAfterWindow[2]; bit beganAfterRelease; byte begun;
+/* balances: whether they were read before the filing's first send, whether since its window, and a use that no certificate explains */
+bit measured[2]; bit readSince[2]; bit unexplained;
 
-/* one person's word that stands: about an attempt, or from ATTEMPTS on about what the send gate keeps back of a filing */
+/* one person's word that stands: about an attempt, from ATTEMPTS on about what the send gate keeps back of a filing, or about the named request */
+#define OF_NAMED 6
 byte wordOf; byte wordAbout; byte wordNames; bit wordUnseen;
 byte permits;                         /* persons who permitted filing 1 beside filing 0 in doubt */
 
@@ -133,20 +143,36 @@ byte noted;
 #define FILED_OF(f) (truth[FIRST(f)] == T_TAKEN || truth[FIRST(f) + 1] == T_TAKEN)
 #define COUNT(v) (((v) & 1) + (((v) >> 1) & 1) + (((v) >> 2) & 1) + (((v) >> 3) & 1) + (((v) >> 4) & 1))
 #if HIDDEN > 0
-/* The IRM was used, and no certificate that a row has accounts for it. Used elsewhere, too little is left to send. */
-#define UNEXPLAINED_USE (!used && CERTIFICATES + (stranger == S_SIBLING -> 1 : 0) > COUNT(byRecord | otherwise))
+/* What a reading of the balances shows: a use that no certificate of a row accounts for, ours or another's. */
+#ifdef LITTLE_LEFT_IS_ANOTHERS
+#define SHOWS_USE (COUNT(issued) > COUNT(byRecord | otherwise) && !used)
+#else
+#define SHOWS_USE (COUNT(issued) > COUNT(byRecord | otherwise) || used)
+#endif
+#ifdef UNMEASURED_COUNTS
+#define MEASURED(f) true
+#define UNEXPLAINED(f) (unexplained && measured[f])
+#else
+#define MEASURED(f) measured[f]
+#define UNEXPLAINED(f) unexplained
+#endif
+#ifdef OLD_READING_COUNTS
+#define READ_SINCE(f) true
+#else
+#define READ_SINCE(f) (readSince[f] && SINCE_DENIAL(f, readAfterDenial))
+#endif
 /* What a person who is right sees: the certificates in the portal, and what an IRM was used for. */
 #define SHOWS_AS_FILED ((shown & OWN) != 0 || CERTIFICATES > 0)
-#define HIDES(f) (!concealed && !away)
+#define UNISSUED(x) (truth[x] == T_TAKEN && !(issued & BIT(x)) && !(ASKED_ABOUT(x)))
+#define HIDES(f) (!concealed && !away && !(UNISSUED(FIRST(f))) && !(UNISSUED(FIRST(f) + 1)))
 #else
-#define UNEXPLAINED_USE false
 #define SHOWS_AS_FILED ((shown & OWN) != 0)
 #define HIDES(f) false
 #endif
-#ifdef USE_NOT_ASKED
-#define USED false
+#if HIDDEN == 0 || defined(USE_NOT_ASKED)
+#define USED(f) false
 #else
-#define USED UNEXPLAINED_USE
+#define USED(f) (!MEASURED(f) || !READ_SINCE(f) || UNEXPLAINED(f))
 #endif
 #define MAY_LIE(who) (LIES > 0 && (liar == 0 || liar == (who)))
 #define must(holds, what) if :: holds :: else -> printf(what); assert(false) fi
@@ -160,13 +186,15 @@ byte noted;
 /* ---- What the gates look at ---- */
 
 #define FOLLOWED(f) (req[FIRST(f)] == Q_FOLLOWED || req[FIRST(f) + 1] == Q_FOLLOWED || (f) == 0 && named == Q_FOLLOWED)
-/* Another request of the submission is being asked about. */
+/* Another request of the submission is being asked about, and was not denied for a whole window. */
+#define ASKED(x) (req[x] == Q_FOLLOWED && !(DENIED(x) && window[OF(x)] == 2))
+#define NAMED_ASKED (named == Q_FOLLOWED && !(NAMED_DENIED && deniedThrough))
 #ifdef UNFINISHED_IS_FREED
 #define OTHER_UNFINISHED(a) false
 #define UNFINISHED(f) false
 #else
-#define OTHER_UNFINISHED(a) (req[OTHER(a)] == Q_FOLLOWED || OF(a) == 0 && named == Q_FOLLOWED)
-#define UNFINISHED(f) FOLLOWED(f)
+#define OTHER_UNFINISHED(a) (ASKED(OTHER(a)) || OF(a) == 0 && NAMED_ASKED)
+#define UNFINISHED(f) (ASKED(FIRST(f)) || ASKED(FIRST(f) + 1) || (f) == 0 && NAMED_ASKED)
 #endif
 
 #ifdef NO_WINDOW
@@ -174,13 +202,19 @@ byte noted;
 #elif defined(OWN_WINDOW)
 #define WINDOW_OVER(f) (window[f] >= 1)
 #else
-#define WINDOW_OVER(f) (window[f] == 2)
+#define WINDOW_OVER(f) (window[f] == 2 && ((f) == 1 || !(NAMED_DENIED) || deniedThrough))
+#endif
+/* What was looked at before a named request was denied does not count for the attempt that it was named for. */
+#ifdef LOOK_FROM_BEFORE_DENIAL
+#define SINCE_DENIAL(f, after) true
+#else
+#define SINCE_DENIAL(f, after) ((f) == 1 || !(NAMED_DENIED) || after)
 #endif
 
 #ifdef NO_LOOK
 #define LOOKED(f) true
 #else
-#define LOOKED(f) (lookAfterWindow[f])
+#define LOOKED(f) (lookAfterWindow[f] && SINCE_DENIAL(f, lookAfterDenial))
 #endif
 
 /* Certificates that agree with a filing's rows, in any identity of their lineage. */
@@ -211,10 +245,21 @@ byte noted;
 
 /* ---- What the gates do ---- */
 
+inline undeny() { namedStated = 0; deniedThrough = 0; lookAfterDenial = 0; beganAfterDenial = 0; readAfterDenial = 0 }
+
+/* Said before a window began again, it counts for nothing; about whose a named request is, by the last mark's window. */
+inline forgetWordOf(f) {
+  if
+  :: (wordAbout < ATTEMPTS && OF(wordAbout) == f || wordAbout == OF_NAMED && f == 0) && (wordNames & BIT(5 + namedAgain)) == 0 ->
+     wordOf = 0; wordAbout = 0; wordNames = 0; wordUnseen = 0
+  :: else
+  fi
+}
+
 inline newWindow(f) {
-  window[f] = 0; lookAfterWindow[f] = 0; beganAfterWindow[f] = 0;
+  window[f] = 0; lookAfterWindow[f] = 0; beganAfterWindow[f] = 0; readSince[f] = 0;
 #ifndef WORD_OUTLIVES_WINDOW
-  if :: wordAbout < ATTEMPTS && OF(wordAbout) == f -> wordOf = 0; wordAbout = 0; wordNames = 0; wordUnseen = 0 :: else fi
+  if :: wordAbout < ATTEMPTS && OF(wordAbout) == f || wordAbout == OF_NAMED && f == 0 -> wordOf = 0; wordAbout = 0; wordNames = 0; wordUnseen = 0 :: else fi
 #endif
 }
 
@@ -281,7 +326,7 @@ inline accept(a) {
 #define IN_DOUBT(a) (att[a] == A_OPEN || att[a] == A_MARKED)
 #define OWN_ERRORED(f) (req[FIRST(f)] == Q_ENDED || req[FIRST(f) + 1] == Q_ENDED)
 #ifdef NAMED_REJECTS
-#define ERRORED(f) (OWN_ERRORED(f) || (f) == 0 && named == Q_ENDED)
+#define ERRORED(f) (OWN_ERRORED(f) || (f) == 0 && NAMED_DENIED)
 #else
 #define ERRORED(f) OWN_ERRORED(f)
 #endif
@@ -306,6 +351,7 @@ inline rejectWhenOver(f) {
 }
 
 inline certify(f, c, bits) {
+  must((c) != STRANGER || (unnamed & BIT(STRANGER)), "@ broken | a row is certified by what two persons said is another's\n");
   row[f] = R_CERTIFIED; certified[f] = c + 1; ended[f] = 1; closeOpen(f);
   bits = bits | BIT(c)
 }
@@ -313,17 +359,23 @@ inline certify(f, c, bits) {
 /* Subjects of an absence: an attempt in doubt, or its request of which the service says that it does not know it. */
 #define ATTEMPT_ABSENT(a) (att[a] == A_MARKED && SENT(OF(a)) && !(UNFINISHED(OF(a))))
 #define REQUEST_ABSENT(a) (req[a] == Q_FOLLOWED && stated[a] && SENT(OF(a)) && !(OTHER_UNFINISHED(a)) && att[OTHER(a)] != A_MARKED)
+/* A request that a person named, which decides on the attempt in doubt. */
+#define NAMED_ABSENT (NAMED_DENIED && SENT(0) && !(ASKED(0)) && !(ASKED(1)) && !(att[0] == A_MARKED && att[1] == A_MARKED))
 #ifdef ABSENT_AT_ONCE
 #define SUBJECT(a) (att[a] == A_MARKED || req[a] == Q_FOLLOWED)
 #else
 #define SUBJECT(a) (ATTEMPT_ABSENT(a) || REQUEST_ABSENT(a))
 #endif
+#define IS_SUBJECT(a) (k == OF_NAMED -> NAMED_ABSENT : SUBJECT(a))
 
 #define REFUSED_SINCE(a) (OTHER(a) > a && att[OTHER(a)] == A_REFUSED)
+/* k: what it is said of. Of the named request, rows are freed, and the attempt in doubt is absent with it. */
 inline releaseAbsent(a, isLooked) {
   noteRelease(OF(a), isLooked);
   if
-  :: att[a] == A_MARKED ->
+  :: k == OF_NAMED ->
+     named = Q_ABSENT; undeny(); if :: att[a] == A_MARKED -> att[a] = A_ABSENT :: else fi; freeRows(0)
+  :: k != OF_NAMED && att[a] == A_MARKED ->
      att[a] = A_ABSENT;
      if
      :: (ended[OF(a)] || REFUSED_SINCE(a)) && !(MAYBE_FILED(OTHER(a))) -> freeRows(OF(a))
@@ -370,7 +422,7 @@ inline releaseAbsent(a, isLooked) {
 /* ---- Time: the window is over when what is taken is shown; one certificate may come later ---- */
 
 /* A request that is being followed may take longer, as long as the service does not deny it. */
-#define ASKED_ABOUT(x) (req[x] == Q_FOLLOWED && !stated[x] || named == Q_FOLLOWED && namedRight && namedOf == (x))
+#define ASKED_ABOUT(x) (req[x] == Q_FOLLOWED && !stated[x] || named == Q_FOLLOWED && !namedStated && namedRight && namedOf == (x))
 #define UNSHOWN(x) (truth[x] == T_TRAVELLING || truth[x] == T_TAKEN && !(shown & BIT(x)) && !(ASKED_ABOUT(x)))
 #define ALL_SHOWN(f) (!(UNSHOWN(FIRST(f))) && !(UNSHOWN(FIRST(f) + 1)))
 #define TRAVELS(f) (truth[FIRST(f)] == T_TRAVELLING || truth[FIRST(f) + 1] == T_TRAVELLING)
@@ -394,8 +446,16 @@ inline releaseAbsent(a, isLooked) {
 #else
 #define OLD_ONES (stranger == S_OLD && listed -> BIT(STRANGER) : 0)
 #endif
-#define FITS(f) (changed -> ((f) == 0 -> 3 + BIT(STRANGER) : 12) : 255)
-#define FREE_ONES(f) (known & FITS(f) & ~(byRecord | otherwise) & ~(NOT_ISSUED) & ~(OLD_ONES))
+#define FITS(f) ((changed -> ((f) == 0 -> 3 + BIT(STRANGER) : 12) : 255) & ~(stranger == S_OTHER -> BIT(STRANGER) : 0))
+/* What two persons said is another's, and what one says as long as the word stands. */
+#ifdef SAID_NOT_OURS_COUNTS_NOT
+#define NOT_OURS 0
+#define SAID_BY_ONE 0
+#else
+#define NOT_OURS ~unnamed
+#define SAID_BY_ONE (wordOf != 0 -> wordNames : 0)
+#endif
+#define FREE_ONES(f) (known & FITS(f) & ~(byRecord | otherwise) & ~(NOT_ISSUED) & ~(OLD_ONES) & ~(NOT_OURS))
 #ifdef WITHOUT_LIST
 #define LIST_READ true
 #else
@@ -410,7 +470,7 @@ inline releaseAbsent(a, isLooked) {
 
 inline byDetails(f) {
   if
-  :: IS_CANDIDATE(f) && LIST_READ && COUNT(FREE_ONES(f)) > 0 && COUNT(FREE_ONES(f)) == ROWS_FOR(f) && BALANCE_AGREES ->
+  :: IS_CANDIDATE(f) && LIST_READ && COUNT(FREE_ONES(f)) > 0 && COUNT(FREE_ONES(f)) == ROWS_FOR(f) && (FREE_ONES(f) & SAID_BY_ONE) == 0 && BALANCE_AGREES ->
      if :: !LIVE(f) -> hold(f) :: else fi;
      n = 0; do :: (FREE_ONES(f) & BIT(n)) == 0 -> n++ :: else -> break od;
      certify(f, n, otherwise);
@@ -480,14 +540,29 @@ inline record(x) {
 #else
 #define REPLAY_STANDS (!LIVE(1))
 #endif
-
+/* A record has no amount: of a request that a person named, the details of the certificate have to be known, and the row's. */
+#ifdef NAMED_WITHOUT_DETAILS
+#define DETAILS_KNOWN(c) true
+#define DETAILS_FIT 255
+#else
+#define DETAILS_KNOWN(c) (known & BIT(c))
+#define DETAILS_FIT FITS(0)
+#endif
+/* Closed while the service was asked, it answers all the same. */
+#ifdef CLOSED_CERTIFIES
+#define NAMED_ANSWERS (named == Q_FOLLOWED || named == Q_NOT_OURS)
+#else
+#define NAMED_ANSWERS (named == Q_FOLLOWED)
+#endif
 
 #ifdef OPENS_WITHOUT_LOOK
 #define OPENS(f) true
 #else
 #define OPENS(f) ABSENCE_CONFIRMED(f)
 #endif
-#define TO_OPEN(x) (HAS(x) && row[OF(x)] == R_PLANNED && !ended[OF(x)] && att[x] == A_NONE && (x == FIRST(OF(x)) || NOT_FILED(OTHER(x))) && OPENS(OF(x)))
+#define TO_OPEN(x) (HAS(x) && row[OF(x)] == R_PLANNED && !ended[OF(x)] && !(FOLLOWED(OF(x))) && att[x] == A_NONE && (x == FIRST(OF(x)) || NOT_FILED(OTHER(x))) && OPENS(OF(x)))
+/* What was used elsewhere is missing, unless a correction with another document takes another IRM, or less. */
+#define TO_CHECK(f) (row[f] == R_PLANNED && !checked[f] && (!used || (f) == 1 && changed))
 #define TRAVELLING(x) (truth[x] == T_TRAVELLING)
 #define IS_ANSWERED(x) answered[x]
 #define TO_ISSUE(x) (truth[x] == T_TAKEN && !(issued & BIT(x)))
@@ -496,7 +571,8 @@ inline record(x) {
 #define HAS_STATED(x) (stated[x] && req[x] == Q_FOLLOWED)
 #define IS_PROCESSED(x) (req[x] == Q_FOLLOWED && (issued & BIT(x)))
 #define IS_ERRORED(x) (req[x] == Q_FOLLOWED && truth[x] == T_BAD)
-#define TO_CONCLUDE(x) (REQUEST_ABSENT(x) && WINDOW_OVER(OF(x)) && LOOKED(OF(x)) && (AGREEING(OF(x)) & unnamed) == 0 && !(USED))
+#define TO_CONCLUDE(x) (REQUEST_ABSENT(x) && WINDOW_OVER(OF(x)) && LOOKED(OF(x)) && (AGREEING(OF(x)) & unnamed) == 0 && !(USED(OF(x))))
+#define CONCLUDES_NAMED (NAMED_ABSENT && WINDOW_OVER(0) && LOOKED(0) && (AGREEING(0) & unnamed) == 0 && !(USED(0)))
 /* Chooses an attempt of which P holds; the step is not there where it holds of none. */
 #define CHOOSE(P) (P(0) || P(1) || P(2) || P(3)) -> if :: P(0) -> a = 0 :: P(1) -> a = 1 :: P(2) -> a = 2 :: P(3) -> a = 3 fi
 
@@ -517,18 +593,26 @@ end:
   :: atomic { replays > 0 && (row[0] == R_FREED || row[0] == R_CORRECTED) && REPLAY_STANDS && ATTEMPTS0 > 1 && att[1] == A_NONE ->
        replays--; row[0] = R_PLANNED; ended[0] = 0; checked[0] = 0; printf("@ run 0 | open filing 0 once more\n"); SHOW }
 #endif
-  :: atomic { (row[0] == R_PLANNED && !checked[0] || row[1] == R_PLANNED && !checked[1]) && !used ->
-       if :: row[0] == R_PLANNED && !checked[0] -> checked[0] = 1; fresh = USES :: row[1] == R_PLANNED && !checked[1] -> checked[1] = 1 fi;
+  :: atomic { TO_CHECK(0) || TO_CHECK(1) ->
+       if :: TO_CHECK(0) -> checked[0] = 1; fresh = USES :: TO_CHECK(1) -> checked[1] = 1 fi;
        printf("@ run | check the balances\n"); SHOW }
-  :: atomic { !used && USES && !fresh && att[0] != A_NONE && att[0] != A_OPEN && row[0] == R_PLANNED && att[1] == A_NONE ->
+  :: atomic { used && row[0] == R_PLANNED && !checked[0] -> freeRows(0); printf("@ run 0 | too little is left: the rows are freed\n"); SHOW }
+#if HIDDEN > 0
+  :: atomic { marked && (window[0] == 2 && !readSince[0] || window[1] == 2 && !readSince[1] || deniedThrough && !readAfterDenial || unexplained != (SHOWS_USE -> 1 : 0)) ->
+       unexplained = SHOWS_USE; readSince[0] = window[0] == 2; readSince[1] = window[1] == 2; readAfterDenial = deniedThrough; printf("@ run | read the balances\n"); SHOW }
+#endif
+  :: atomic { !used && USES && att[0] != A_NONE && att[0] != A_OPEN && (row[0] == R_PLANNED && !fresh || HIDDEN && SENT(0)) && att[1] == A_NONE ->
        used = 1; printf("@ world | the IRM is used elsewhere\n"); SHOW }
   :: atomic { CHOOSE(TO_OPEN) ->
        if :: a == 2 -> list1 = shown :: else fi;
        att[a] = A_OPEN; printf("@ run %d | open attempt %d\n", OF(a), a); a = 0; SHOW }
   /* the send gate */
   :: atomic { CHOOSE(MARK_ALLOWED) ->
-       must(!used, "@ broken | sent although the balance was used\n");
+       must(!used || a > 1 && changed, "@ broken | sent although the balance was used\n");
        att[a] = A_MARKED; row[OF(a)] = R_SUBMITTED; truth[a] = T_TRAVELLING; newWindow(OF(a));
+#if HIDDEN > 0
+       if :: !measured[OF(a)] -> measured[OF(a)] = 1 :: skip fi;
+#endif
        if :: !marked -> marked = 1; if :: !NO_LISTS -> listed = 1 :: listed = 0 fi :: else fi;
        printf("@ exec %d | mark attempt %d\n", a, a); a = 0; SHOW }
   /* the service */
@@ -539,6 +623,9 @@ end:
        :: truth[a] = T_NOTHING; printf("@ service | attempt %d is lost\n", a)
        :: truth[a] = T_NOTHING; if :: att[a] == A_MARKED -> att[a] = A_UNSENT; planAgain(OF(a)) :: else fi; printf("@ exec %d | nothing of attempt %d was written\n", a, a)
        :: truth[a] = T_NOTHING; if :: att[a] == A_MARKED -> att[a] = A_REFUSED; refused(a) :: else fi; printf("@ service | refuse attempt %d: row=%d\n", a, row[OF(a)])
+#ifdef ODD_ANSWER_REFUSES
+       :: truth[a] = T_TAKEN; if :: att[a] == A_MARKED -> att[a] = A_REFUSED; refused(a) :: else fi; printf("@ service | take attempt %d, and answer with a code about something else: row=%d\n", a, row[OF(a)])
+#endif
        fi; a = 0; SHOW }
   :: atomic { CHOOSE(IS_ANSWERED) -> accept(a); printf("@ exec %d | store the acceptance of attempt %d\n", a, a); a = 0; SHOW }
   :: atomic { CHOOSE(IS_ANSWERED) -> answered[a] = 0; printf("@ exec %d | the answer of attempt %d is lost\n", a, a); a = 0; SHOW }
@@ -549,12 +636,12 @@ end:
   :: atomic { CHOOSE(HAS_STATED) -> stated[a] = 0; newWindow(OF(a)); printf("@ service | processes the request of attempt %d\n", a); a = 0; SHOW }
   :: atomic { CHOOSE(IS_PROCESSED) -> req[a] = Q_PROCESSED; stated[a] = 0; record(a); a = 0; SHOW }
   :: atomic { CHOOSE(IS_ERRORED) -> req[a] = Q_ENDED; stated[a] = 0; rejectWhenOver(OF(a)); printf("@ run %d | the request of attempt %d is Errored: row=%d\n", OF(a), a, row[OF(a)]); a = 0; SHOW }
-  :: atomic { CHOOSE(TO_CONCLUDE) -> releaseAbsent(a, 0); printf("@ run %d | conclude that the request of attempt %d is absent\n", OF(a), a); a = 0; SHOW }
+  :: atomic { CHOOSE(TO_CONCLUDE) -> k = a; releaseAbsent(a, 0); k = 0; printf("@ run %d | conclude that the request of attempt %d is absent\n", OF(a), a); a = 0; SHOW }
   /* persons */
-  :: atomic { CHOOSE(SUBJECT) -> if :: who = 1 :: who = 2 fi; word(); who = 0; a = 0; SHOW }
+  :: atomic { CHOOSE(SUBJECT) -> if :: who = 1 :: who = 2 fi; k = a; word(); who = 0; k = 0; a = 0; SHOW }
 #if NAMED > 0
-  :: atomic { (named == Q_NONE || NAMED > 1 && !namedAgain && (named == Q_ENDED || named == Q_NOT_OURS)) && (MAYBE_FILED(0) || MAYBE_FILED(1)) && SENT(0) && !ended[0] ->
-       namedAgain = named != Q_NONE; namedOf = IN_QUESTION;
+  :: atomic { (named == Q_NONE || NAMED > 1 && !namedAgain && (named == Q_ABSENT || named == Q_NOT_OURS || NAMED_DENIED && !namedRight)) && (MAYBE_FILED(0) || MAYBE_FILED(1)) && SENT(0) && !ended[0] ->
+       namedAgain = named != Q_NONE; namedOf = IN_QUESTION; undeny();
        if
        :: (truth[namedOf] == T_TAKEN || truth[namedOf] == T_BAD) && req[namedOf] == Q_NONE -> namedRight = 1
        :: MAY_LIE(1) -> liar = 1; namedRight = 0
@@ -570,20 +657,35 @@ end:
        closeOpen(0); att[namedOf] = A_MARKED; hold(0);
 #endif
        named = Q_FOLLOWED; printf("@ person 1 | names a request of attempt %d (right: %d)\n", namedOf, namedRight); SHOW }
-  :: atomic { named == Q_FOLLOWED && (!namedRight || truth[namedOf] == T_BAD) ->
-       named = Q_ENDED; rejectWhenOver(0); printf("@ run 0 | the named request is Errored: row=%d\n", row[0]); SHOW }
-  :: atomic { named == Q_FOLLOWED && namedRight && (issued & BIT(namedOf)) -> named = Q_PROCESSED; record(namedOf); SHOW }
-  :: atomic { named == Q_FOLLOWED && (MAYBE_FILED(0) || MAYBE_FILED(1)) -> if :: who = 1 :: who = 2 fi; a = IN_QUESTION; wordOfRequest(); who = 0; a = 0; SHOW }
+  :: atomic { named == Q_FOLLOWED && !namedStated && (!namedRight || truth[namedOf] == T_BAD || truth[namedOf] == T_TAKEN && !(issued & BIT(namedOf)) && STATEMENTS) ->
+       namedStated = 1; forgetWordOf(0); printf("@ service | says that nothing of the named request was filed\n"); SHOW }
+  :: atomic { NAMED_DENIED && namedRight && truth[namedOf] == T_TAKEN ->
+       undeny(); forgetWordOf(0); printf("@ service | processes the named request\n"); SHOW }
+  :: atomic { named == Q_FOLLOWED && namedRight && DETAILS_KNOWN(namedOf) && (issued & BIT(namedOf)) ->
+       named = Q_PROCESSED; undeny(); record(namedOf); SHOW }
+  /* One that is another's: perhaps of a tranche that is equal, perhaps of another amount. */
+  :: atomic { NAMED_ANSWERS && !namedRight && (stranger == S_OTHER || stranger == S_SIBLING) && (shown & BIT(STRANGER)) && DETAILS_KNOWN(STRANGER) ->
+       if
+       :: (DETAILS_FIT & BIT(STRANGER) & ~(NOT_OURS)) && !((byRecord | otherwise) & BIT(STRANGER)) && row[0] != R_CERTIFIED ->
+          must(named != Q_NOT_OURS, "@ broken | a row is certified by a request that two persons closed as another's\n");
+          if :: !LIVE(0) -> hold(0) :: else fi;
+          certify(0, STRANGER, byRecord); printf("@ run 0 | certify by the named request, which is another's\n")
+       :: else -> printf("@ run 0 | the named request names what the row cannot have\n")
+       fi;
+       named = Q_PROCESSED; undeny(); SHOW }
+  :: atomic { NAMED_ABSENT -> a = (att[0] == A_MARKED -> 0 : 1); k = OF_NAMED; if :: who = 1 :: who = 2 fi; word(); who = 0; k = 0; a = 0; SHOW }
+  :: atomic { CONCLUDES_NAMED -> a = (att[0] == A_MARKED -> 0 : 1); k = OF_NAMED; releaseAbsent(a, 0); printf("@ run 0 | conclude that the named request is absent\n"); k = 0; a = 0; SHOW }
+  :: atomic { named == Q_FOLLOWED && (MAYBE_FILED(0) || MAYBE_FILED(1)) -> if :: who = 1 :: who = 2 fi; a = IN_QUESTION; k = a; wordOfRequest(); who = 0; k = 0; a = 0; SHOW }
 #endif
   :: atomic { KEPT_BACK(0) || KEPT_BACK(1) -> if :: KEPT_BACK(0) -> f = 0 :: KEPT_BACK(1) -> f = 1 fi; if :: who = 1 :: who = 2 fi; wordAtGate(); who = 0; f = 0; SHOW }
   /* strangers */
   :: atomic { stranger != S_NONE && !(shown & BIT(STRANGER)) && (stranger == S_OLD -> !marked : marked) ->
        shown = shown | BIT(STRANGER); printf("@ authority | show another certificate of the document, kind %d\n", stranger); SHOW }
-  :: atomic { stranger == S_SIBLING && !siblingHas && (shown & BIT(STRANGER)) ->
+  :: atomic { stranger == S_SIBLING && !siblingHas && (shown & BIT(STRANGER)) && !(byRecord & BIT(STRANGER)) ->
        siblingHas = 1; known = known | BIT(STRANGER); byRecord = byRecord | BIT(STRANGER); printf("@ run | the sibling has its certificate, by its own record\n"); SHOW }
   /* looks */
   :: atomic { !looking && !away && marked && LATE_SHOWN ->
-       looking = 1; begun = shown; beganAfterRelease = released[0] || released[1];
+       looking = 1; begun = shown; beganAfterDenial = deniedThrough; beganAfterRelease = released[0] || released[1];
        beganAfterWindow[0] = (window[0] == 2 || JUDGED_SHORT(0)); beganAfterWindow[1] = (window[1] == 2 || JUDGED_SHORT(1));
        printf("@ run | begin to look at the certificates\n"); SHOW }
   :: atomic { looking ->
@@ -595,7 +697,7 @@ end:
        if
        :: known = known | begun;
           lookAfterWindow[0] = lookAfterWindow[0] || beganAfterWindow[0]; lookAfterWindow[1] = lookAfterWindow[1] || beganAfterWindow[1];
-          lookAfterRelease = lookAfterRelease || beganAfterRelease;
+          lookAfterRelease = lookAfterRelease || beganAfterRelease; lookAfterDenial = lookAfterDenial || beganAfterDenial;
           printf("@ run | a complete look\n");
           k = 0; do :: k < 2 -> byDetails(k); k++ :: else -> break od; k = 0
        :: INCOMPLETE_COUNTS ->
@@ -603,7 +705,7 @@ end:
           printf("@ run | a look that is not complete\n")
        :: printf("@ run | a look that is not complete\n")
        fi;
-       looking = 0; begun = 0; beganAfterWindow[0] = 0; beganAfterWindow[1] = 0; beganAfterRelease = 0; SHOW }
+       looking = 0; begun = 0; beganAfterDenial = 0; beganAfterWindow[0] = 0; beganAfterWindow[1] = 0; beganAfterRelease = 0; SHOW }
 #if AWAY > 1
   /* from here on, for a whole window and longer */
   :: atomic { !away && marked && !looking && (window[0] == 2 || !SENT(0)) && (window[1] == 2 || !SENT(1)) && (!slow || ALL_SHOWN(0) && ALL_SHOWN(1)) ->
@@ -616,6 +718,9 @@ end:
        if :: ALL_SHOWN(f) :: !(ALL_SHOWN(f)) && SLOW > 0 && !slow && !away -> slow = 1 :: !(ALL_SHOWN(f)) && HIDES(f) -> concealed = 1 fi; window[f] = 2; printf("@ time | the window of filing %d is over\n", f); SHOW }
   TIME(0)
   TIME(1)
+  :: atomic { NAMED_DENIED && !deniedThrough && !(TRAVELS(0)) && SENT(0) && (ALL_SHOWN(0) || SLOW > 0 && !slow && !away || HIDES(0)) ->
+       if :: ALL_SHOWN(0) :: !(ALL_SHOWN(0)) && SLOW > 0 && !slow && !away -> slow = 1 :: !(ALL_SHOWN(0)) && HIDES(0) -> concealed = 1 fi;
+       deniedThrough = 1; window[0] = 2; printf("@ time | the named request was denied for a window\n"); SHOW }
   /* an operator gives a filing up */
   :: atomic { ABANDONS && !ended[0] && row[0] != R_NONE ->
        ended[0] = 1;
@@ -630,7 +735,9 @@ end:
 
 /* ---- What must hold ---- */
 
-#define HELD_WHILE(x) (!(att[x] == A_MARKED || att[x] == A_ACCEPTED && req[x] == Q_FOLLOWED) || LIVE(OF(x)))
+/* Of two requests that the service denies, one is absent before the other: then rows may be free
+ * that are followed, if nothing comes of it, or something late, which the look before the next send shows. */
+#define HELD_WHILE(x) (!(att[x] == A_MARKED || att[x] == A_ACCEPTED && req[x] == Q_FOLLOWED && (truth[x] == T_TAKEN && !slow || !STATEMENTS && named == Q_NONE)) || LIVE(OF(x)))
 proctype Monitor() {
   do
 #ifdef GOAL
@@ -638,7 +745,7 @@ proctype Monitor() {
 #endif
   :: atomic { CERTIFICATES > 1 + (permits == 2 -> 1 : 0) -> printf("@ broken | more certificates than mappings\n"); assert(false) }
   :: atomic { (row[0] == R_CERTIFIED -> 1 : 0) + (row[1] == R_CERTIFIED -> 1 : 0) + (siblingHas -> 1 : 0) > CERTIFICATES + (stranger == S_SIBLING -> 1 : 0) -> printf("@ broken | more rows are certified than were filed\n"); assert(false) }
-  :: atomic { (certified[0] == STRANGER + 1 || certified[1] == STRANGER + 1) && (stranger == S_OLD || stranger == S_CANCELLED) -> printf("@ broken | an old or a cancelled certificate certifies a row\n"); assert(false) }
+  :: atomic { (certified[0] == STRANGER + 1 || certified[1] == STRANGER + 1) && (stranger == S_OLD || stranger == S_CANCELLED || stranger == S_OTHER) -> printf("@ broken | an old, a cancelled or another row's certificate certifies a row\n"); assert(false) }
   :: atomic { named == Q_FOLLOWED && namedRight && truth[namedOf] == T_TAKEN && !(SENT(0) || row[0] == R_CERTIFIED) || !(HELD_WHILE(0) && HELD_WHILE(1) && HELD_WHILE(2) && HELD_WHILE(3)) -> printf("@ broken | an attempt is in doubt or accepted, and its rows are free\n"); assert(false) }
   od
 }
@@ -646,7 +753,7 @@ proctype Monitor() {
 init {
   atomic {
     row[0] = R_PLANNED;
-    if :: STRANGERS > 0 -> if :: stranger = S_OLD :: stranger = S_FOREIGN :: stranger = S_SIBLING :: stranger = S_CANCELLED fi :: else fi;
+    if :: STRANGERS == 2 -> if :: stranger = S_OTHER :: stranger = S_SIBLING fi :: STRANGERS == 1 -> if :: stranger = S_OLD :: stranger = S_FOREIGN :: stranger = S_SIBLING :: stranger = S_CANCELLED fi :: else fi;
     if :: AWAY == 1 -> away = 1 :: else fi;
     if :: CHANGED > 0 -> changed = 1 :: else fi;
     run Everything(); run Monitor()

@@ -1,4 +1,4 @@
-/** What other TypeScript programs import: the client over the servers of the environment, its types, and its errors. */
+/** The package's API for TypeScript programs: the client, its types and its errors. */
 import type { Environment } from './config/config';
 import { createCli } from './starter/cli/context';
 import type { EbrcClient } from './starter/client';
@@ -26,14 +26,14 @@ export type { ReconcileOutcome, ReconcileRequest } from './starter/reconcile';
 export type { ReportOutcome, ReportRequest } from './starter/report';
 
 export interface OpenEbrcClientOptions {
-  /** What the command line would say on the way, such as that it waits for PostgreSQL; default: nothing is done. */
+  /** Gets the progress notes of the command line, such as waiting for PostgreSQL. */
   onNote?: (text: string) => void;
 }
 
 export type OpenEbrcClient = EbrcClient & { close(): Promise<void> };
 
 /**
- * The typed client over the servers of the environment, as the command line opens them; `EBRC_TOKEN` is who answers.
+ * Opens the typed client, configured by the environment as the command line is. `EBRC_TOKEN`: the acting principal.
  * @throws ConfigError with every wrong variable; UnreachableError
  */
 export async function openEbrcClient(

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-/** The worker: configuration → servers → dependencies → one worker per queue → orderly shutdown. */
-// First, so that signals are handled while the rest is still being loaded.
+/** The worker: configuration → servers → dependencies → one worker per task queue → orderly shutdown. */
+// Imported first, so that signals are handled while the rest is still loading.
 import { onStopSignal } from './worker/stop-signal';
 import { access } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
@@ -43,9 +43,9 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   const pool = createPool({
     url: config.databaseUrl,
     applicationName: 'ebrc-worker',
-    // One more is that of the health probe.
+    // The health probe has one more.
     max: config.databasePool - 1,
-    // An idle worker waits on one to lead, and compares its clock each minute: to open one costs more.
+    // Keep two open: an idle worker uses one to wait for leadership and one to compare its clock each minute.
     min: 2,
     tracer: telemetry?.tracer,
     onIdleError: (error) => logger.warn({ err: error }, 'a database connection was lost; it is replaced'),
@@ -56,7 +56,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     address: hostOf(config.databaseUrl),
     hint: 'Check DATABASE_URL and that the server runs.',
   };
-  // A migration that fails is reported at once; a PostgreSQL that is temporarily unavailable is waited for.
+  // A failed migration is reported at once; a temporarily unavailable PostgreSQL is waited for.
   const passes = (error: unknown) => error instanceof LedgerUnavailableError;
   await waitFor(
     database,
@@ -97,7 +97,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     telemetry,
     deployment: config.deployment,
   });
-  // On a connection of its own: a pool whose connections are all busy is under load, not broken.
+  // The probe has its own connection, because a pool whose connections are all busy is loaded, not broken.
   const probed = createPool({
     url: config.databaseUrl,
     applicationName: 'ebrc-health',
@@ -110,7 +110,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     logger.info('stopping: calls under way are finished');
     health?.stopping();
     endWithin(shutdownTimes(config.httpTimeoutMs).boundMs, logger);
-    // Waiting calls are cancelled first, by our own signal: Temporal cancels activities only after the grace time.
+    // Cancel waiting calls first, because Temporal cancels activities only after the grace time.
     await Promise.all([budget.stop(), jobs.stop()]);
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   });
@@ -142,7 +142,7 @@ async function startHealth({ observability }: Config, logger: Logger): Promise<H
   return health;
 }
 
-/** The last resort: a server that drops every packet must not keep the process alive. */
+/** Ends the process as a last resort, because a server that drops every packet could keep it alive. */
 function endWithin(boundMs: number, logger: Logger): void {
   const end = () => {
     logger.fatal({ boundMs }, 'the worker did not stop in time; it ends without having finished');

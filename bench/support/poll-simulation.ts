@@ -1,6 +1,6 @@
 /** Requests whose answers come at simulated times, polled by the worker's own cadence. All times in minutes. */
 import type { SeenAnswer } from '../../src/domain/filing/poll-cadence';
-import { nextPollDelayMs, type PollBounds } from '../../src/domain/filing/poll-cadence';
+import { nextPollDelayMs, type Cadence } from '../../src/domain/filing/poll-cadence';
 
 const MINUTE_MS = 60_000;
 
@@ -52,7 +52,7 @@ export function pollFixed(list: readonly SimulatedRequest[], every = 5): Outcome
 }
 
 /** Polls as the worker does, without any times at first, learning from each answer that it finds. */
-export function pollByCadence(list: readonly SimulatedRequest[], bounds: PollBounds, next: () => number): Outcome {
+export function pollByCadence(list: readonly SimulatedRequest[], bounds: Cadence['poll'], next: () => number): Outcome {
   const seen: SeenAnswer[] = [];
   const open = new Set<SimulatedRequest>();
   const outcome = { polls: 0, delay: 0 };

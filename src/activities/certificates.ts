@@ -4,7 +4,6 @@ import type { StoredDocument } from '../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
 import { readDetailsToRead } from '../ledger/certificates/certificates';
 import { markArchived, postponePdf, readMissing, readPdfToFetch } from '../ledger/certificates/pdfs';
-import type { PdfsToArchive } from '../ledger/certificates/pdfs';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
 import { windowIsOver } from '../ledger/gates/absence';
@@ -25,22 +24,22 @@ export interface FetchedCertificates {
   withoutDetail: number;
   open: number;
   problem: string | null;
-  /** The first certificates without a PDF, where they were asked for: a step of its own is another billable action. */
-  toArchive: PdfsToArchive | null;
+  /** The first certificates without a PDF, if asked for here, because a separate step is another billable action. */
+  toArchive: Awaited<ReturnType<typeof readMissing>>['toArchive'] | null;
   filing: FilingNow | null;
 }
 
-/** A body that is cut short or is no PDF is a fault of the portal; it is requested again with growing pauses. */
+/** A truncated body, or one that is no PDF, is the portal's fault; it is requested again with growing pauses. */
 const INITIAL_PAUSE_MS = 30_000;
 const MAX_PAUSE_MS = 6 * 60 * 60_000;
 
-/** POST /genebrc/fetch-details for the days of a filing's certificates; fills rows without a number. */
+/** POST /genebrc/fetch-details for the days of a filing's certificates; certifies rows without a number. */
 async function fetchCertificates(
   deps: Deps,
   args: {
     filingId: string;
     exporterId: string;
-    /** Which one to settle, and whose open rows are counted; left out: those of the whole filing. */
+    /** The submission to settle, whose open rows are counted. Default: the whole filing. */
     submission?: number;
     pdfs?: number;
   },
@@ -51,17 +50,17 @@ async function fetchCertificates(
     const { withoutDetail, toArchive } = await readMissing(pool, { filingId, limit: pdfs ?? 0, at: now(deps) });
     return { withoutDetail, toArchive: pdfs === undefined ? null : toArchive };
   };
-  const known = await readDetailsToRead(pool, { filingId, exporterId, submission: submission ?? null });
-  const issued = known.issued.flatMap((date) => filingDateFromAnything(date) ?? []).sort(compareFilingDates);
-  const open = known.open > 0;
+  const toRead = await readDetailsToRead(pool, { filingId, exporterId, submission: submission ?? null });
+  const issued = toRead.issued.flatMap((date) => filingDateFromAnything(date) ?? []).sort(compareFilingDates);
+  const open = toRead.open > 0;
   const first = issued[0];
   const last = issued.at(-1);
   // Rows without a number may have been certified on any day since the send.
   const from = open || !first ? await sentOn(deps, filingId) : first;
   const to = open || !last ? filingDateInKolkata(clock()) : last;
   const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
-  const { problem: incomplete, iecCode } = await readDetails(deps, { exporterId, caller: known, ...span });
-  if (iecCode === null) return { open: known.open, problem: incomplete, ...(await missing()), filing: null };
+  const { problem: incomplete, iecCode } = await readDetails(deps, { exporterId, caller: toRead, ...span });
+  if (iecCode === null) return { open: toRead.open, problem: incomplete, ...(await missing()), filing: null };
   const filing = open && incomplete === null ? await fillRows(deps, { filingId, exporterId }) : null;
   return {
     open: open ? await countOpenRows(pool, filingId, submission) : 0,
@@ -71,13 +70,13 @@ async function fetchCertificates(
   };
 }
 
-/** GET /genebrc/download-pdf into the store. `sha256` null: no whole PDF came. `end`: may end the filing with it. */
+/** GET /genebrc/download-pdf into the store. `sha256` null: no complete PDF came. `end`: ends the filing if it can. */
 async function downloadCertificate(
   deps: Deps,
   args: {
     exporterId: string;
     eBRCNumber: string;
-    /** The filing that waits for its PDFs alone, and has all certificate details that it will get. */
+    /** The filing, if it waits only for PDFs and has all the certificate details that it will get. */
     end?: Decided;
   },
 ): Promise<{ sha256: string | null; ended: FilingNow | null }> {
@@ -107,7 +106,7 @@ async function sentOn({ pool, clock }: Deps, filingId: string): Promise<FilingDa
   return filingDateInKolkata(Math.min(clock(), ...sent));
 }
 
-/** What is stored already, by an earlier try that could not record it; only if it is whole. */
+/** A complete PDF that an earlier try stored and could not record. */
 function storedPdf({ documents, mode }: Deps, eBRCNumber: string): Promise<StoredDocument | null> {
   return documents.find({ name: eBRCNumber, kind: 'pdf', mode });
 }
@@ -128,7 +127,7 @@ async function fetchPdf(
       );
     return await withCredentials(deps, exporterId, call, credentials);
   } catch (error) {
-    // Two downloads at once, and the service writes the PDF anew each time: the first one stands.
+    // Of two concurrent downloads the first PDF is kept; the service renders it anew each time, so they differ.
     const first =
       error instanceof DocumentError && error.kind === 'conflict' ? await storedPdf(deps, eBRCNumber) : null;
     if (first) return first;
@@ -136,7 +135,7 @@ async function fetchPdf(
   }
 }
 
-/** Rows of requests that the authority has processed, and whose certificates the status did not name. */
+/** Certifies rows of processed requests whose certificates the status did not name. */
 async function fillRows(
   { pool, clock, settings }: Deps,
   { filingId, exporterId }: { filingId: string; exporterId: string },
@@ -157,7 +156,7 @@ async function fillRows(
   return moved;
 }
 
-/** Records a PDF (left out: recorded before), and the end of a filing that has all. @returns null: it goes on */
+/** Records a PDF (unless it is recorded), and the end of a filing that has all PDFs. @returns null: it goes on */
 function archiveLast(
   pool: pg.Pool,
   decided: Decided,
@@ -166,7 +165,7 @@ function archiveLast(
 ): Promise<FilingNow | null> {
   const { filingId } = decided;
   return withTransaction(pool, async (client) => {
-    // The filing's lock comes first: of two PDFs that are archived at once, the second sees the first.
+    // The filing's lock comes first, so that of two concurrent PDFs the second sees the first.
     const held = await hold(client, decided);
     await record?.(client);
     if (held === 'differs') return null;
@@ -182,7 +181,7 @@ export const certificateActivities = {
   fetchCertificates,
   downloadCertificate,
 
-  /** The next certificates of a filing that have no PDF yet and can be asked for now. */
+  /** The next certificates of a filing whose PDFs are missing and can be requested now. */
   listToArchive: async (deps: Deps, of: { filingId: string; limit: number }) =>
     (await readMissing(deps.pool, { ...of, at: now(deps) })).toArchive,
 };

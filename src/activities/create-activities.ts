@@ -20,7 +20,7 @@ function pruneLedger({ pool, clock }: Deps): Promise<Record<string, number>> {
   return removeOldRows(pool, clock());
 }
 
-/** Every activity: a function of the dependencies and its arguments. Which queue runs it is decided by its caller. */
+/** Every activity, as a function of the dependencies and its argument. The caller chooses the task queue. */
 const ACTIVITIES = {
   ...settingsActivities,
   ...exporterActivities,

@@ -10,12 +10,12 @@ import { withRowsCut, type Report } from '../reports/report';
 import { refusal } from './application-failure';
 import type { Deps } from './dependencies';
 
-/** A worker's memory is small; `ebrc report daily` lists more. */
+/** A limit for the worker's small memory; `ebrc report daily` lists more. */
 const WORKBOOK_ROWS = 5_000;
-/** Each run of a day keeps its report; a schedule that made more of them in a day would be a mistake. */
+/** Every run of a day keeps its report; more runs than this must be a mistake in the schedule. */
 const VERSIONS_A_DAY = 100;
 
-/** Writes the daily report as a page and a workbook under its date; another run of the day writes the next version. */
+/** Writes the daily report as a page and a workbook under its date; another run on that day writes the next version. */
 async function writeDailyReport(deps: Deps, { input }: { input: DailyReportInput }): Promise<DailyReportResult> {
   const { mode, pool, clock, logger } = deps;
   const { data: asked, error } = dailyReportInput.safeParse(input, IN_PLAIN_WORDS);
@@ -49,7 +49,7 @@ function today({ clock }: Deps) {
   return isoFromFilingDate(filingDateInKolkata(clock()));
 }
 
-/** The first version of a day's report of which neither the page nor the workbook is stored. */
+/** The first version of a day's report with neither a page nor a workbook in the store. */
 async function freeVersion({ documents, mode }: Deps, on: string): Promise<number> {
   for (let version = 1; version <= VERSIONS_A_DAY; version += 1) {
     const name = nameOf(on, version);
@@ -62,7 +62,7 @@ async function freeVersion({ documents, mode }: Deps, on: string): Promise<numbe
   throw refusal('too_many_reports', `There are ${VERSIONS_A_DAY} reports of ${on} already.`);
 }
 
-/** Both documents under one name; a run that took the name meanwhile gets it, and this one takes the next. */
+/** Stores both documents under one name. If another run takes the name meanwhile, this one takes the next. */
 async function store(deps: Deps, on: string, bytes: Record<ReportForm, Buffer>) {
   const { documents, mode } = deps;
   for (;;) {

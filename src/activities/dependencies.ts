@@ -1,9 +1,9 @@
-/** What activities are given: their dependencies, and the settings that a workflow asks them for. */
+/** The dependencies of activities, and the settings that workflows read through them. */
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { FilingApi } from '../api/client';
-import type { ExtractionApi } from '../api/endpoints/extraction';
+import type { createExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
 import type { Cadence } from '../domain/filing/poll-cadence';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
@@ -14,7 +14,7 @@ import type { Vault } from '../ledger/vault/vault';
 import type { ReportRenderer } from '../reports/render';
 import type { Workbooks } from '../workbook/workbooks';
 
-/** The settings of a filing; they go into its history, so that a replay sees what the first run saw. */
+/** The settings of a filing. They go into its history, so that a replay sees the same ones. */
 export interface WorkerSettings {
   httpTimeoutMs: number;
   rateWindowMs: number;
@@ -23,7 +23,7 @@ export interface WorkerSettings {
   pollFirstMs: number;
   pollMinMs: number;
   pollMaxMs: number;
-  /** One person answers for the installation: two words of the same person, a day apart, count as two. */
+  /** The installation has one person, whose two words a day apart count as two persons'. */
   singlePerson: boolean;
 }
 
@@ -33,12 +33,12 @@ export const cadenceOf = ({ rateWindowMs, pollFirstMs, pollMinMs, pollMaxMs }: W
   poll: { firstMs: pollFirstMs, minMs: pollMinMs, maxMs: pollMaxMs },
 });
 
-/** What a worker with an extraction service has; without it every extraction is refused as extraction_unconfigured. */
+/** The extraction service; without it every extraction is refused as extraction_unconfigured. */
 export interface ExtractionDependencies {
-  api: ExtractionApi;
-  /** Address and version word: answers are kept by it. */
+  api: ReturnType<typeof createExtractionApi>;
+  /** Address and version of the service, by which answers are kept. */
   service: string;
-  /** Hash of the address and the key: a failure that they cause is kept until one of them changes. */
+  /** Hash of the address and the key; a failure that they cause is kept until one of them changes. */
   access: string;
   pace: Pace;
 }
@@ -50,22 +50,22 @@ export interface Deps {
   api: FilingApi;
   vault: Vault;
   documents: DocumentStore;
-  /** Away from the worker's own thread, bounded in time and memory. */
+  /** Runs in other threads, with limits of time and memory. */
   workbooks: Workbooks;
   reports: ReportRenderer;
-  /** Root of the Temporal UI and the namespace, for links in reports; left out: no links. */
+  /** Root of the Temporal UI and the namespace, for links in reports. Default: no links. */
   temporalUi?: { address: string; namespace: string };
-  /** Milliseconds since the epoch; tests pass the clock of the time-skipping server. */
+  /** Epoch ms. Tests pass the clock of the time-skipping server. */
   clock: () => number;
   logger: Logger;
   settings: WorkerSettings;
-  /** Search attributes that the server knows; a missing one is left out and never stops a workflow. */
+  /** Search attributes that the server has. A missing one is skipped and never stops a workflow. */
   searchAttributes: readonly string[];
   /** Calls that wait for a slot, by rate class, over all workers of the key. */
   queueing: () => Promise<ReadonlyMap<RateClass, number>>;
-  /** For signals: filings that wait for credentials, or for an answer that came late, go on at once. */
+  /** For signals to filings that wait for credentials or for a late answer, so that they go on at once. */
   client: () => Client;
-  /** Left out: extraction is not configured. */
+  /** Undefined: extraction is not configured. */
   extraction?: ExtractionDependencies;
 }
 
@@ -74,11 +74,11 @@ export const now = ({ clock }: Pick<Deps, 'clock'>): Date => new Date(clock());
 export interface ReadSettingsResult extends WorkerSettings {
   searchAttributes: readonly string[];
   mode: 'test' | 'live';
-  /** What is wrong with the input that was handed in; absent where none was. */
+  /** What is wrong with the given input; absent if none was given. */
   inputProblems?: readonly string[];
 }
 
-/** Workflows whose input no other activity looks at as a whole, and what it has to be. */
+/** Schemas of workflow inputs that no other activity checks as a whole. */
 const INPUTS = {
   changeExporter: changeExporterInput,
   refreshIrms: refreshIrmsInput,
@@ -90,12 +90,12 @@ export interface StartedWorkflow {
   input: unknown;
 }
 
-/** Settings reach a workflow through its history: it cannot read the environment, and a replay has to see the same. */
+/** Workflows get settings through their history, because they cannot read the environment and a replay must match. */
 export function settingsOf({ settings, searchAttributes, mode }: Deps): ReadSettingsResult {
   return { ...settings, searchAttributes, mode };
 }
 
-/** The settings; with `started`, also what is wrong with the workflow's input: workflow code has no schemas. */
+/** Reads the settings. With `started` it also checks the workflow's input, because workflow code has no schemas. */
 function readSettings(deps: Deps, started?: StartedWorkflow): Promise<ReadSettingsResult> {
   const { error } = started ? INPUTS[started.workflow].safeParse(started.input, IN_PLAIN_WORDS) : {};
   const inputProblems = (error?.issues ?? []).map(issueText);

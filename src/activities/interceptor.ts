@@ -12,7 +12,7 @@ import type { WorkerSettings } from './dependencies';
 
 type RetryBounds = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
 
-/** Short: another worker takes the task over as soon as this one is gone. */
+/** Short, because another worker takes over as soon as this one is gone. */
 const AFTER_SHUTDOWN_MS = 1_000;
 
 /** Maps every error of an activity once: API errors by the retry table, `ledger_unavailable`, or a defect. */
@@ -49,7 +49,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
           requestId: error.requestId,
           ...advice,
         },
-        // Its message has the service's words, which name exporters, documents and amounts.
+        // The error's message is not logged: it has the service's words, which name exporters, documents and amounts.
         'a call failed',
       );
       return failureOf(error, advice);
@@ -75,16 +75,16 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
   }
 }
 
-/** What Temporal is to do about a failure: workflows handle whatever is not simply repeated. */
+/** What Temporal does about a failure. Workflows handle whatever is not simply retried. */
 export function adviceOf(decision: Decision, attempt: number, settings: RetryBounds, retryAfterMs = 0) {
   if (decision.action === 'retry') {
     return { retry: true, nextDelayMs: Math.max(delayMs(decision.schedule, attempt), retryAfterMs) };
   }
-  // A wait for the activation is the workflow's: it shows the countdown and reads the time from the service.
+  // The workflow itself waits for the activation: it shows the countdown and reads the time from the service.
   if (decision.action !== 'wait' || decision.until === 'activates_at') return { retry: false };
   const { until, schedule } = decision;
   const { pollMinMs, pollMaxMs } = settings;
-  // A certificate that is not there yet is polled for: an operator who configures faster polls gets it sooner.
+  // A missing certificate is polled for, so that faster configured polls apply to it too.
   const { initialMs, maxMs } = until === 'certificate' ? { initialMs: pollMinMs, maxMs: 2 * pollMaxMs } : schedule;
   const bounded = {
     ...schedule,

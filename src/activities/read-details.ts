@@ -9,16 +9,16 @@ import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
 import type { Deps } from './dependencies';
 
-/** Until a look that began under another IEC is made again. */
+/** Delay before a look that began under another IEC is repeated. */
 const IEC_CHANGED_MS = 1_000;
 
-/** Without certificates of another IEC: they prove nothing of this one's, and the whole answer may be another's. */
+/** Leaves out certificates of another IEC, which prove nothing about this one; the whole answer may be another's. */
 export const certificatesOf = <C extends { iec: string | null }>(iecCode: string, certificates: readonly C[]): C[] =>
   certificates.filter(({ iec }) => [null, readIec(iecCode)].includes(readIec(iec)));
 
 const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
 
-/** Reads an exporter's certificates of a span of days. The look goes on record, a failed one too. */
+/** Reads an exporter's certificates of a span of days and records the look, also a failed one. */
 export async function readDetails(
   deps: Pick<Deps, 'pool' | 'api' | 'clock' | 'logger'>,
   args: {
@@ -28,10 +28,10 @@ export async function readDetails(
     caller?: DetailsCaller;
   },
 ): Promise<{
-  /** Null: nothing can be asked for without one. */
+  /** Null: none is known, so nothing was requested. */
   iecCode: string | null;
   numbers: string[];
-  /** Why it is not complete; null: every entry of every day was read. */
+  /** Why the look is incomplete; null: every entry of every day was read. */
   problem: string | null;
 }> {
   const { exporterId, from, to, caller = await readDetailsCaller(deps.pool, exporterId) } = args;
@@ -42,7 +42,7 @@ export async function readDetails(
   const numbers = new Set<string>();
   let unread = 0;
   let vanished = 0;
-  // For the first call: they may have changed since.
+  // Only for the first call, because they may change after it.
   let credentials: CredentialVersion | null | undefined = caller.credentials;
   const problem = () => {
     if (unread > 0) return `${unread} entries of fetch-details cannot be read, or name another IEC`;
@@ -51,25 +51,25 @@ export async function readDetails(
   const windows = splitWindow(from, to);
   try {
     for (const window of windows) {
-      const asked = {
+      const query = {
         platformCustomerId: exporterId,
         iecCode,
         eBRCIssueFromDt: window.from,
         eBRCIssueToDt: window.to,
       };
       const askedAt = now();
-      const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(asked, context));
+      const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(query, context));
       const details = await withCredentials(deps, exporterId, call, credentials);
       credentials = undefined;
       const ours = certificatesOf(iecCode, details.certificates);
       unread += details.unread + details.certificates.length - ours.length;
       for (const { eBRCNumber, sbCumInvoiceNumber, billNo } of ours) {
         if (eBRCNumber) numbers.add(eBRCNumber.trim());
-        // One that names no document can be anybody's: absence cannot be told from it.
+        // An entry without a document can be anybody's, so this look cannot prove absence.
         if (!eBRCNumber || !(sbCumInvoiceNumber?.trim() || billNo?.trim())) unread += 1;
       }
-      const whole = window === windows.at(-1) && { look: { ...look, endedAt: now(), problem: problem() } };
-      const saved = { exporterId, iecCode, details: ours, days: window, askedAt, at: now(), ...whole };
+      const completed = window === windows.at(-1) && { look: { ...look, endedAt: now(), problem: problem() } };
+      const saved = { exporterId, iecCode, details: ours, days: window, askedAt, at: now(), ...completed };
       const missing = await saveCertificates(deps.pool, saved);
       if (missing === null) throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
       vanished += missing;

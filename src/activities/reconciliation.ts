@@ -9,13 +9,13 @@ import {
   WINDOW_DAYS,
   DAY_MS,
 } from '../domain/dates';
-import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
+import type { FindingKind, ReconcileCheck } from '../domain/reconciliation/findings';
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty } from '../ledger/reconciliation/compare';
 import { readWithHash } from '../documents/stored-document';
-import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs, type PdfCheck } from '../ledger/certificates/pdfs';
+import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs } from '../ledger/certificates/pdfs';
 import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
 import type { RepairableFinding } from '../ledger/reconciliation/findings';
 import {
@@ -38,26 +38,26 @@ import { certificatesOf } from './read-details';
 
 export type { PartyToReconcile, RepairableFinding };
 
-/** A span of days as a workflow carries it: YYYY-MM-DD, `readAt` in ms since the epoch. */
+/** A span of days as workflows pass it: YYYY-MM-DD, `readAt` in epoch ms. */
 export interface WindowReading {
   from: string;
   to: string;
   readAt: number;
 }
 
-/** A window that ended longer ago than this changes rarely; it is read once a day. */
+/** A window that ended longer ago than this rarely changes, so it is read once a day. */
 const QUIET_AFTER_MS = 7 * DAY_MS;
 const DOCUMENTS_PER_LOOK = 200;
-/** Well below the time-out of the activity: a party of 100,000 PDFs needs a handful of them. */
+/** Well below the activity's time-out; 100,000 PDFs take a handful of such activities. */
 const CHECK_DOCUMENTS_MS = 60_000;
-/** Five PDFs a minute: twenty minutes of repairs a party and run; the next run goes on. */
+/** Twenty minutes of repairs per party at five PDFs a minute; the next run continues. */
 const REPAIRS_PER_RUN = 100;
 
 async function planReconciliation(
   deps: Deps,
   args: { input: ReconcileInput; runId: string; workflowId: string },
 ): Promise<{
-  /** What is wrong with the input; then nothing else is there. */
+  /** What is wrong with the input; then the other fields are empty. */
   problems: string[];
   from: string;
   to: string;
@@ -77,7 +77,7 @@ async function planReconciliation(
   return { problems: [], from, to };
 }
 
-/** The next parties to compare; the one of a named exporter. `next` is null after the last page. */
+/** The next parties to compare, or the one of a named exporter. `next` is null after the last page. */
 async function partiesToReconcile(
   { pool, mode }: Deps,
   args: { exporterId?: string; after: number; limit: number },
@@ -90,7 +90,7 @@ async function partiesToReconcile(
   return { parties, next: parties.length < args.limit ? null : (parties.at(-1)?.partyId ?? null) };
 }
 
-/** Cuts a span into windows; those that ended a week ago and hold no open finding are not read twice a day. */
+/** Cuts a span into windows. Those that ended over a week ago and have no open finding are not read twice a day. */
 async function certificateWindows(
   { pool, clock }: Deps,
   args: { partyId: number; from: string; to: string },
@@ -106,7 +106,7 @@ async function certificateWindows(
     const lately = readAt && quiet && !open && readAt.getTime() > clock() - DAY_MS;
     return lately ? [{ ...window, readAt: readAt.getTime() }] : [];
   });
-  return { read: windows.filter(({ from }) => !known.some((each) => each.from === from)), known };
+  return { read: windows.filter(({ from }) => !known.some((window) => window.from === from)), known };
 }
 
 /** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */
@@ -141,13 +141,13 @@ async function readCertificates(
   );
   const details = certificatesOf(iecCode, certificates);
   const saved = await saveCertificates(pool, { exporterId, iecCode, details, askedAt, at: now(deps) });
-  // A window with entries that cannot be read, or name another IEC, was not read whole: it closes nothing.
+  // A window with unreadable entries, or entries of another IEC, was not read completely, so it closes no finding.
   const whole = saved !== null && unread === 0 && details.length === certificates.length && before?.whole !== false;
   if (whole && !more) await saveWindow(pool, { partyId, from, to, readAt });
   return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }
 
-/** Hashes a party's next stored PDFs for about a minute. `after`: when the first look began. `each`: of all PDFs. */
+/** Hashes a party's next stored PDFs for about a minute. `after`: when the check began. `each`: checks all PDFs. */
 async function checkDocuments(
   deps: Deps,
   args: { partyId: number; after: string; each: boolean },
@@ -158,7 +158,7 @@ async function checkDocuments(
   const began = args.after === '' ? now(deps) : new Date(args.after);
   for (;;) {
     const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK, each });
-    const looks: PdfCheck[] = [];
+    const looks: Parameters<typeof savePdfChecks>[1]['looks'] = [];
     for (const { eBRCNumber, document, sha256 } of stored) {
       Context.current().heartbeat();
       const found = (await readWithHash(documents, document))?.sha256 ?? null;
@@ -191,25 +191,25 @@ async function compareLedger(
   return compared;
 }
 
-/** Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it. */
+/** Prepares a missing or damaged PDF to be fetched again. @returns `fetch` false if nothing is wrong with it */
 async function prepareRefetch(
   { pool, documents, mode }: Deps,
   { partyId, eBRCNumber }: { partyId: number; eBRCNumber: string },
 ): Promise<{ fetch: boolean }> {
   const problem = await pdfProblem(pool, partyId, eBRCNumber);
   if (problem === null) return { fetch: false };
-  // The file first: a download finds what lies under the name, and would take a damaged one for the certificate.
+  // Move the file first, because a download reuses a file of that name and would take the damaged one.
   if (problem === 'damaged') await documents.setAside({ name: eBRCNumber, kind: 'pdf', mode });
   await markPdfMissing(pool, partyId, eBRCNumber);
   return { fetch: true };
 }
 
-/** Starts a new run where anything was sent, else records what somebody has to do. @returns why it was, or null */
+/** Starts a new run of a filing that may have been sent, else records what to do. @returns why it started, or null */
 async function followLostFiling(deps: Deps, { filingId }: { filingId: string }): Promise<{ why: string | null }> {
   const { pool, logger, clock } = deps;
   const filing = await openFiling(pool, filingId);
   if (!filing) return { why: null };
-  // Filings run on the queue of this local work.
+  // Filings run on the task queue of this activity.
   const { taskQueue } = Context.current().info;
   const { resumed, why } = await checkRun({ pool, temporal: deps.client(), taskQueue, logger, clock }, filing);
   return { why: resumed ? why : null };
@@ -218,7 +218,7 @@ async function followLostFiling(deps: Deps, { filingId }: { filingId: string }):
 async function endReconciliation(
   deps: Deps,
   args: { runId: string; exporterId?: string; result: ReconcileResult },
-): Promise<{ counts: FindingCounts }> {
+): Promise<{ counts: Record<FindingKind, number> }> {
   const { pool, mode } = deps;
   const party = args.exporterId === undefined ? null : await partyToReconcile(pool, args.exporterId);
   const counts = await countFindings(pool, { mode, partyId: party?.partyId });
@@ -226,7 +226,7 @@ async function endReconciliation(
   return { counts };
 }
 
-/** Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an outage proves nothing. */
+/** Open filings whose workflow has ended or is gone, found by describe, because lists lag and outages prove nothing. */
 async function filingsWithoutWorkflow(deps: Deps, partyId: number): Promise<string[]> {
   const { pool, mode } = deps;
   const lost: string[] = [];

@@ -8,25 +8,25 @@ import { askAboutSetAside, noteStep, postponeStep, strikeStep, type StepTry } fr
 import { notYet, refusal } from './application-failure';
 import { stepId } from './call-context';
 
-/** A step that lost its worker waits this long while another one is tried. */
+/** How long a step that lost its worker waits while another one is tried. */
 const ANOTHER_FIRST_MS = 5_000;
-const STRIKE_AGAIN_MS = 1_000;
+const STRIKE_RETRY_MS = 1_000;
 const STRIKE_TRIES = 120;
 
 /**
- * After some workers in a row that a step ended, it is refused as `set_aside`, and a question says so. Only of the main
- * queue: a call waits so long for its slot that its worker may be replaced twice.
+ * Refuses a step as `set_aside`, and opens a question, after it ended several workers in a row. Only on the main queue,
+ * because a call can wait so long for its slot that its worker is replaced twice.
  */
 export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: Logger }) {
-  /** One at a time: of the steps that a lost worker had under way, all but one are innocent. */
+  /** Suspected steps run one at a time, because of those that a lost worker was running only one is to blame. */
   let suspect = false;
 
-  /** While the ledger cannot be reached, the end of the step is recorded as soon as it can be. */
+  /** Records the end of a step; retries while the ledger is unavailable. */
   async function strike(noted: StepTry, tries = 1): Promise<void> {
     try {
       await strikeStep(pool, noted);
     } catch {
-      if (tries < STRIKE_TRIES) setTimeout(() => void strike(noted, tries + 1), STRIKE_AGAIN_MS).unref();
+      if (tries < STRIKE_TRIES) setTimeout(() => void strike(noted, tries + 1), STRIKE_RETRY_MS).unref();
     }
   }
 
@@ -37,8 +37,8 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
       if (info.isLocal || info.taskQueue !== mainQueue || workflowId === undefined) return next(input);
       const { args } = input;
       const [step, inputRef] = [stepId(), inputRefOf(args)];
-      const noted = { workflowId, step, what: whatOf(info.activityType, args), tryId: randomUUID(), inputRef };
-      // It only helps: where the ledger is away, the step says so itself.
+      const noted = { workflowId, step, what: stepContentOf(info.activityType, args), tryId: randomUUID(), inputRef };
+      // Optional: if the ledger is unavailable, the step itself fails.
       const found = await noteStep(pool, noted).catch(() => ({ lost: 0, setAside: false }));
       if (found.setAside) {
         await strike(noted);
@@ -60,7 +60,7 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
   });
 
   async function setAside({ workflowId }: StepTry, activity: string, args: readonly unknown[]) {
-    const { filingId = null, exporterId } = aboutOf(args);
+    const { filingId = null, exporterId } = subjectOf(args);
     const text = `Worker after worker ended during the step ${activity} of ${workflowId}. It is set aside: nothing of it is retried automatically.`;
     logger.error({ workflowId, activity, filingId }, 'a step is set aside: workers ended during it');
     if (exporterId !== undefined) {
@@ -71,8 +71,8 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
   }
 }
 
-/** What a step does with which input: other content under the same reference is tried. */
-function whatOf(activity: string, [first]: readonly unknown[]): string {
+/** The step's type and a hash of its input, so that other content under the same reference is tried. */
+function stepContentOf(activity: string, [first]: readonly unknown[]): string {
   const input = first instanceof Object && 'input' in first ? JSON.stringify(first.input) : '';
   return `${activity} ${createHash('sha256').update(input).digest('hex').slice(0, 16)}`;
 }
@@ -82,7 +82,7 @@ function inputRefOf([first]: readonly unknown[]): string | null {
   return input instanceof Object && 'inputRef' in input && typeof input.inputRef === 'string' ? input.inputRef : null;
 }
 
-function aboutOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {
+function subjectOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {
   const { filingId, exporterId, input } = (first ?? {}) as Record<string, unknown>;
   const whose = exporterId ?? (input instanceof Object && 'exporterId' in input ? input.exporterId : undefined);
   return {

@@ -2,61 +2,59 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RATE_CLASSES, RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './gate';
-import { createTicketQueue, type TicketQueue } from './ticket-queue';
+import { createTicketQueue } from './ticket-queue';
 import { BudgetStoppedError, type Budget, type BudgetSlot } from './ports';
 import { createSlotReporter, type GrantedTicket } from './slot';
 import type { BudgetStore } from './store';
 import { budgetTiming } from './timing';
 
-export interface BudgetMetrics {
-  /** A call got its slot after `ms` milliseconds. */
-  granted(rateClass: RateClass, ms: number): void;
-  /** The service answered 429: something else uses the key. The class is closed for one window. */
-  refused(rateClass: RateClass): void;
-}
-
 export interface BudgetOptions {
   store: BudgetStore;
   /** Length of the service's rate window in milliseconds (spec: "Limits", 60 s). */
   windowMs: number;
-  /** Most milliseconds between writing a call and the service counting it; default 1/30 of the window, at least 250. */
+  /** The most ms between writing a call and the service counting it; default 1/30 of the window, at least 250. */
   guardMs?: number;
   /** Calls per window; default the service's limits. */
   limits?: Record<RateClass, number>;
-  /** Most tasks of a class in this process; default {@link MAX_TASKS}. */
+  /** The most tasks of a class in this process; default {@link MAX_TASKS}. */
   maxTasks?: number;
-  metrics?: BudgetMetrics;
-  /** Called when a report of a call could not be stored, after several tries. */
+  metrics?: {
+    /** A call got its slot after `ms` milliseconds. */
+    granted(rateClass: RateClass, ms: number): void;
+    /** The service answered 429, so something else uses the key; the class is closed for one window. */
+    refused(rateClass: RateClass): void;
+  };
+  /** Called when a report of a call could not be stored after several attempts. */
   onLostReport?: (error: unknown) => void;
 }
 
 export interface StoppableBudget extends Budget {
-  /** The gate of a class, for the slot supplier of its worker. */
+  /** The gate of a class, for its worker's slot supplier. */
   gate(rateClass: RateClass): BudgetGate;
   /**
-   * Rejects all callers with {@link BudgetStoppedError} and shuts the gates; calls in progress continue. For SIGTERM,
-   * before the workers' own shutdown. Tickets are removed within {@link STOP_WITHIN_MS}, or expire.
+   * Rejects all waiting callers with {@link BudgetStoppedError} and shuts the gates; calls in progress continue. Call
+   * it before the workers shut down. Tickets are removed within {@link STOP_WITHIN_MS}, or expire.
    */
   stop(): Promise<void>;
-  /** {@link stop}, then waits for reports, at most {@link CLOSE_WITHIN_MS}: unreported slots count as used. */
+  /** {@link stop}, then waits for reports, at most {@link CLOSE_WITHIN_MS}. Unreported slots count as used. */
   close(): Promise<void>;
 }
 
-/** Slow calls overlap up to this many per class; more tasks would only hold memory. */
+/** The most overlapping calls of a class; more tasks would only use memory. */
 const MAX_TASKS = 20;
 
-/** A stop waits this long for its tickets to be removed from the queue. */
+/** How long a stop waits for its tickets to be removed from the queue. */
 const STOP_WITHIN_MS = 2_000;
 const CLOSE_WITHIN_MS = 3_000;
 
-/** SHA-256 of the API key, hex; names the budget in place of the key. */
+/** SHA-256 of the API key, hex; identifies the budget instead of the key. */
 export function hashOfKey(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex');
 }
 
 /**
- * One API key's budget, shared by all processes of a store: never more calls of a class in any window, at the service's
- * clock, than its limit (spec: "Limits"), in the order of arrival and as fast as possible.
+ * The call budget of one API key, shared by all processes of a store. No window, by the service's clock, gets more
+ * calls of a class than its limit (spec: "Limits"); calls are granted in order of arrival, as early as possible.
  */
 export function createBudget(options: BudgetOptions): StoppableBudget {
   const { store, limits = RATE_LIMITS, maxTasks = MAX_TASKS, metrics, onLostReport = () => undefined } = options;
@@ -68,7 +66,7 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
       const queue = createTicketQueue({ store, timing, rateClass, limit: limits[rateClass], onUnclaimed });
       return [rateClass, { queue, gate: createBudgetGate({ maxTasks }) }];
     }),
-  ) as Record<RateClass, { queue: TicketQueue; gate: BudgetGate }>;
+  ) as Record<RateClass, { queue: ReturnType<typeof createTicketQueue>; gate: BudgetGate }>;
   let stopped = false;
 
   function slotOf(granted: GrantedTicket, rateClass: RateClass): BudgetSlot {
@@ -85,7 +83,7 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
 
   async function stop(): Promise<void> {
     stopped = true;
-    // The gates first: otherwise tasks would keep coming and be rejected one by one.
+    // Shut the gates first; otherwise tasks would keep arriving and be rejected one by one.
     for (const { gate } of Object.values(classes)) gate.shut();
     const rejected = Promise.all(Object.values(classes).map(({ queue }) => queue.rejectAll(new BudgetStoppedError())));
     await Promise.race([rejected, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);

@@ -1,21 +1,20 @@
-/** One task that was requested. */
+/** A poll for one task, and the task. */
 export interface GatePass {
   state: 'requested' | 'started' | 'through' | 'left';
 }
 
 /**
- * Keeps the tasks of one rate class on the server until this process can use them: it polls for the next one only when
- * the last one has its slot, so at most one task waits here and the server orders all others by fairness.
+ * Leaves the tasks of one rate class on the server until this process can use them. It polls for the next task only
+ * when the last one got its slot, so at most one task waits here and the server orders all others by fairness.
  *
- * Two sides use it. The slot supplier calls `enter` before it polls, and `started` and `left` for each task. The budget
- * reports when a call begins to wait and when it stops waiting. The gate is shut while a call waits, and while a task
- * has been polled for that has not begun to wait. A task that ends without a call opens it again. An activity that
- * makes several calls shuts the gate anew with each of them.
- * @param maxTasks of the class in this process, waiting or running: slow calls overlap up to it
+ * The slot supplier calls `enter` before it polls, and `started` and `left` for each task. The budget reports when a
+ * call starts and stops waiting. The gate is shut while a call waits, and from a poll until its task's call waits or
+ * the task ends. Each call of an activity shuts it again.
+ * @param maxTasks the most tasks of the class in this process, waiting or running
  */
 export function createBudgetGate({ maxTasks }: { maxTasks: number }) {
   const passes = new Set<GatePass>();
-  /** Admits the polls that wait, in their order. */
+  /** Waiting polls, in their order; each function admits one. */
   const queue: (() => void)[] = [];
   let waitingCalls = 0;
   let closed = false;
@@ -37,7 +36,7 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }) {
   function newPass(signal: AbortSignal): GatePass {
     const pass: GatePass = { state: 'requested' };
     passes.add(pass);
-    // The SDK may give up on a reservation that has been answered but not taken over yet, and then never releases it.
+    // The SDK may abort a reservation after it was granted but before it was used, and then never releases it.
     signal.addEventListener('abort', () => pass.state === 'requested' && leave(pass), { once: true });
     return pass;
   }
@@ -66,23 +65,23 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }) {
       if (pass.state === 'requested') pass.state = 'started';
     },
 
-    /** The task is over, or none arrived. Calling it twice is harmless. */
+    /** The task ended, or none arrived. Idempotent. */
     left: leave,
 
-    /** A call of this class begins to wait for its slot. */
+    /** A call of this class starts to wait for its slot. */
     startsWaiting(): void {
       waitingCalls += 1;
-      // From here on the waiting call keeps the gate shut, instead of its task.
+      // From now on the waiting call keeps the gate shut instead of its task.
       for (const pass of passes) if (pass.state === 'started') pass.state = 'through';
     },
 
-    /** The call has its slot, or has failed. */
+    /** The call got its slot, or failed. */
     stopsWaiting(): void {
       waitingCalls -= 1;
       admitNext();
     },
 
-    /** The process is shutting down: no further task is polled for. */
+    /** Stops polling for further tasks, for shutdown. */
     shut(): void {
       closed = true;
     },
@@ -91,7 +90,7 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }) {
 
 export type BudgetGate = ReturnType<typeof createBudgetGate>;
 
-/** The signal's own reason: the SDK logs an error for any other rejection, and retries a second later. */
+/** The signal's own reason, because the SDK logs any other rejection as an error and retries a second later. */
 function reasonOf(signal: AbortSignal): Error {
   return signal.reason as Error;
 }

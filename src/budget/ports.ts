@@ -1,8 +1,8 @@
 import type { RateClass } from '../domain/names';
 
 /**
- * One call's slot. Reported in this order: `written` when the headers are handed to the socket, `answered` or `refused`
- * (429); or `unused`, which frees it at once. `written` without more counts until its guard runs out.
+ * One call's slot. Report `written` when the headers are handed to the socket, then `answered` or `refused` (429);
+ * or `unused`, which frees the slot at once. A slot that is only `written` counts until its guard time is over.
  */
 export interface BudgetSlot {
   written(): Promise<void>;
@@ -13,14 +13,14 @@ export interface BudgetSlot {
 
 /** Grants calls of a rate class so that the service's limit is never exceeded (spec: "Limits"). */
 export interface Budget {
-  /** Waits for a slot. Rejects with {@link BudgetStoppedError}, or the signal's reason. `onWaiting`: callers ahead. */
+  /** Waits for a slot. `onWaiting`: callers ahead. Rejects with {@link BudgetStoppedError} or the signal's reason. */
   acquire(
     rateClass: RateClass,
     options: { signal?: AbortSignal; onWaiting?: (ahead: number) => void },
   ): Promise<BudgetSlot>;
 }
 
-/** The worker is shutting down: the waiting call was not sent and may be made later, by another worker. */
+/** The worker is shutting down: the waiting call was not sent; another worker may make it later. */
 export class BudgetStoppedError extends Error {
   override readonly name = 'BudgetStoppedError';
 

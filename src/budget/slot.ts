@@ -8,18 +8,18 @@ type SlotReport = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
 
 export interface GrantedTicket {
   ticket: string;
-  /** When the step that granted it began: its lease runs from then or later. */
+  /** When the step that granted the ticket began; the lease runs from then or later. */
   leasedFrom: Moment;
 }
 
-/** A report that failed is tried again after this part of the lease. */
+/** A failed report is retried after this part of the lease. */
 const RETRY_PART = 1 / 10;
-/** A call that is written well within its lease is reported after this part of it, unless its answer is first. */
+/** A call that is written early in its lease is reported after this part of it, unless its answer comes first. */
 const STAMP_PART = 1 / 10;
 
 /**
- * Hands out this process's slots and stores reports, which never reject: bookkeeping must not turn an answered call
- * into an error. Failed reports are retried for one lease; leases of unwritten slots are renewed together.
+ * Hands out this process's slots and stores their reports. Reports never reject, because bookkeeping must not turn an
+ * answered call into an error; they are retried for one lease. Leases of unwritten slots are renewed together.
  */
 export function createSlotReporter(args: {
   store: BudgetStore;
@@ -34,7 +34,7 @@ export function createSlotReporter(args: {
   let renewing = false;
 
   async function renewHeld(): Promise<void> {
-    // A store that does not answer is not called again: each call holds one of its connections.
+    // Do not call a store again that does not answer, because each call holds a connection.
     if (renewing) return;
     renewing = true;
     const tickets = [...held.keys()];
@@ -43,7 +43,7 @@ export function createSlotReporter(args: {
       await store.renew(tickets, timing.leaseMs, timing.holdMs);
       for (const ticket of tickets) if (held.has(ticket)) held.set(ticket, leasedFrom);
     } catch {
-      // The next renewal makes up for it: a lease lasts for three of them.
+      // A lease lasts for three renewals, so the next one is in time.
     }
     renewing = false;
   }
@@ -79,7 +79,7 @@ export function createSlotReporter(args: {
       hold(granted);
       let last: SlotReport = 'taken';
       let writtenAt = 0;
-      // One statement at a time: an answer stored ahead of its stamp would be overwritten by it.
+      // One statement at a time; otherwise the stamp of the write could overwrite an earlier stored answer.
       let statements: Promise<unknown> = Promise.resolve();
 
       function tryToSave(outcome: SlotReport): Promise<void> {
@@ -90,7 +90,7 @@ export function createSlotReporter(args: {
 
       async function saveLater(outcome: SlotReport, giveUpAt: number): Promise<void> {
         await sleep(timing.leaseMs * RETRY_PART);
-        // A later report contains everything that this one would.
+        // A later report includes this one.
         if (last !== outcome) return;
         try {
           await tryToSave(outcome);
@@ -110,7 +110,7 @@ export function createSlotReporter(args: {
         await saved.catch(() => undefined);
       }
 
-      /** Whether the stamp of a written call can wait, because its lease lasts long enough; stores it later then. */
+      /** Postpones the stamp of a written call if its lease lasts long enough. @returns whether it did */
       function isStampedLater(): boolean {
         writtenAt = performance.now();
         const waitMs = timing.leaseMs * STAMP_PART;
@@ -134,12 +134,12 @@ export function createSlotReporter(args: {
       };
     },
 
-    /** Resolves when every report made so far is stored or given up. */
+    /** Resolves when all reports so far are stored or given up. */
     async settled(): Promise<void> {
       while (reports.size > 0) await Promise.all(reports);
     },
 
-    /** Stops the renewals: slots that are still held expire with their lease. */
+    /** Stops renewing; slots that are still held expire with their lease. */
     close(): void {
       clearInterval(renewal);
       renewal = undefined;
@@ -148,7 +148,7 @@ export function createSlotReporter(args: {
   };
 }
 
-/** Whether a report is new: a written call cannot become unused, and a final outcome does not change. */
+/** Whether a report may follow the last one: a written call cannot become unused, and a final outcome stays. */
 function follows(outcome: SlotReport, last: SlotReport): boolean {
   if (last === 'taken') return outcome !== 'taken';
   return last === 'written' && (outcome === 'answered' || outcome === 'refused');

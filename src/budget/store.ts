@@ -4,20 +4,20 @@ import type { Queryable } from '../ledger/pool';
 export interface TicketState {
   ticket: string;
   granted: boolean;
-  /** Live tickets in front of it, over all processes. */
+  /** Number of live tickets before this one, of all processes. */
   ahead: number;
-  /** Milliseconds until the slot that it can expect is free, as known now; 0 when granted. */
+  /** Estimated ms until its slot is free; 0 when granted. */
   waitMs: number;
 }
 
 export type BudgetStore = ReturnType<typeof createBudgetStore>;
 
 /**
- * A budget's shared state: one round trip each, none waits for a slot, each may be repeated. Times are PostgreSQL's.
- * @param keyHash SHA-256 of the API key, hex: the key itself is never stored
+ * A budget's shared state. A method takes one round trip (`refused` two), never waits for a slot and may be repeated.
+ * Times are PostgreSQL's. @param keyHash SHA-256 of the API key, hex, because the key is never stored
  */
 export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; keyHash: string; owner: string }) {
-  /** The answer's headers have arrived, so the service counted the call before now. */
+  /** The answer's headers arrived, so the service has counted the call by now. */
   async function answered(ticket: string, windowMs: number): Promise<void> {
     await pool.query(
       `UPDATE budget_slots
@@ -31,15 +31,15 @@ export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; k
   return {
     answered,
 
-    /** Enters new tickets at the end of the queue, renews the leases of the others and grants what is due. */
+    /** Adds new tickets to the end of the queue, renews the leases of the others and grants slots that are free. */
     async step(options: {
       rateClass: RateClass;
-      /** Calls that the window holds. */
+      /** Calls per window. */
       limit: number;
-      /** How long an unreported slot counts after its lease: window and guard, in milliseconds. */
+      /** How long an unreported slot counts after its lease: window and guard, ms. */
       holdMs: number;
       leaseMs: number;
-      /** UUIDs of this process's waiting calls, in their order. */
+      /** UUIDs of this process's waiting calls, in order. */
       tickets: string[];
     }): Promise<TicketState[]> {
       const { rateClass, limit, holdMs, leaseMs, tickets } = options;
@@ -50,7 +50,7 @@ export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; k
       return rows;
     },
 
-    /** Removes tickets from the queue, and the slots of those that were granted and of which nothing was written. */
+    /** Removes tickets from the queue, and their slots if nothing was written. */
     async leave(tickets: string[]): Promise<void> {
       await pool.query(
         `WITH slots AS (DELETE FROM budget_slots WHERE ticket = ANY ($1) AND written_at IS NULL)
@@ -59,7 +59,7 @@ export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; k
       );
     },
 
-    /** Keeps slots that are taken and not written yet; `holdMs` as in a step. */
+    /** Renews the leases of unwritten slots; `holdMs` as in `step`. */
     async renew(tickets: string[], leaseMs: number, holdMs: number): Promise<void> {
       await pool.query(
         `UPDATE budget_slots SET free_at = clock_timestamp() + ($2::float8 + $3::float8) * interval '1 ms'
@@ -68,7 +68,7 @@ export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; k
       );
     },
 
-    /** The headers were written `agoMs` ago. A row that is gone is inserted again: the call counts, although late. */
+    /** The headers were written `agoMs` ago. Inserts a row that is gone again, so that the call counts. */
     async written(ticket: string, rateClass: RateClass, holdMs: number, agoMs: number): Promise<void> {
       await pool.query(
         `INSERT INTO budget_slots AS s (ticket, key_hash, rate_class, owner, written_at, free_at)
@@ -80,7 +80,7 @@ export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; k
       );
     },
 
-    /** A 429: nothing of the class is granted for one window. `answered_at` keeps a repeat from counting twice. */
+    /** After a 429 nothing of the class is granted for one window. `answered_at` keeps a repeat from counting twice. */
     async refused(ticket: string, rateClass: RateClass, windowMs: number): Promise<void> {
       await pool.query(
         `UPDATE budget_classes
@@ -95,18 +95,18 @@ export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; k
   };
 }
 
-/** The classes that a key (by its hash) has used so far, by name. */
+/** The rate classes that a key has used so far, sorted by name. */
 export async function readBudgetUsage(db: Queryable, keyHash: string) {
   const { rows } = await db.query<{
     rateClass: RateClass;
     /** Slots that the service may still count. */
     used: number;
-    /** Calls waiting in worker processes; the tasks that wait in Temporal are not among them. */
+    /** Calls waiting in worker processes, without tasks that wait in Temporal. */
     waiting: number;
-    /** 429 answers since the ledger began. Each means that something else uses the key. */
+    /** Number of 429 answers ever; each means that something else uses the key. */
     refusals: number;
     refusedAt: Date | null;
-    /** Set while a 429 keeps the class shut. */
+    /** Set while a 429 keeps the class closed. */
     closedUntil: Date | null;
   }>(
     `SELECT c.rate_class AS "rateClass", c.refusals::integer AS refusals, c.refused_at AS "refusedAt",

@@ -4,7 +4,7 @@ import { thisMoment, type Moment, type BudgetTiming } from './timing';
 import type { GrantedTicket } from './slot';
 import type { BudgetStore, TicketState } from './store';
 
-/** The budget's store could not be reached for longer than a lease. The call was not sent. */
+/** The budget's store was unreachable for longer than a lease. The call was not sent. */
 export class BudgetUnavailableError extends Error {
   override readonly name = 'BudgetUnavailableError';
 
@@ -23,25 +23,25 @@ interface WaitingCall {
   fail: (error: Error) => void;
 }
 
-/** This process's callers in a class's shared queue, served by one loop of steps and sleeps, without connection. */
+/** This process's callers in the shared queue of a class. One loop of steps and sleeps serves all of them. */
 export function createTicketQueue(args: {
   store: BudgetStore;
   timing: BudgetTiming;
   rateClass: RateClass;
-  /** Calls that a window holds. */
+  /** Calls per window. */
   limit: number;
-  /** Called with a slot that was granted to a caller that had left. */
+  /** Called with a slot that was granted after its caller had left. */
   onUnclaimed: (granted: GrantedTicket) => void;
 }) {
   const { store, timing, rateClass, limit, onUnclaimed } = args;
   const waiters = new Map<string, WaitingCall>();
-  /** Tickets of callers that left. They are removed between two steps: a step under way would enter them again. */
+  /** Tickets of callers that left; removed between two steps, because a running step would add them again. */
   const removed = new Set<string>();
   let running: Promise<void> | undefined;
   let wake: (() => void) | undefined;
   let changed = false;
 
-  /** Sleeps until `ms` have passed or a caller comes or goes. */
+  /** Sleeps for `ms`, or until a caller arrives or leaves. */
   async function pause(ms: number): Promise<void> {
     if (changed) return;
     await new Promise<void>((resolve) => {
@@ -79,7 +79,7 @@ export function createTicketQueue(args: {
         const nextIn = handOut(states, leasedFrom);
         if (waiters.size > 0) await pause(Math.min(nextIn, timing.stepMs));
       } catch (error) {
-        // A short interruption keeps the place in the queue. Once the lease has expired, Temporal retries the task.
+        // A short interruption keeps the places in the queue. Once the lease expired, Temporal retries the tasks.
         if (performance.now() >= leasedUntil) rejectAll(new BudgetUnavailableError(error));
         else {
           reportPositions();
@@ -87,7 +87,7 @@ export function createTicketQueue(args: {
         }
       }
     }
-    // In the same turn as the last check of the waiters: a later caller starts the loop again.
+    // Set in the same turn as the last check of the waiters, so that a later caller starts the loop again.
     running = undefined;
   }
 
@@ -95,11 +95,11 @@ export function createTicketQueue(args: {
     if (removed.size === 0) return;
     const tickets = [...removed];
     removed.clear();
-    // If the store does not answer, the ticket ends with its lease.
+    // If the store does not answer, the tickets expire with their lease.
     await store.leave(tickets).catch(() => undefined);
   }
 
-  /** Gives granted slots to their callers. @returns in how many milliseconds the next slot can be expected */
+  /** Gives granted slots to their callers. @returns ms until the next slot can be expected */
   function handOut(states: TicketState[], leasedFrom: Moment): number {
     let nextIn = Infinity;
     for (const state of states) {
@@ -111,7 +111,7 @@ export function createTicketQueue(args: {
         waiters.delete(state.ticket);
         waiter.grant(leasedFrom);
       } else {
-        // Its caller left during this step.
+        // The caller left during this step.
         removed.delete(state.ticket);
         onUnclaimed({ ticket: state.ticket, leasedFrom });
       }
@@ -141,7 +141,7 @@ export function createTicketQueue(args: {
   }
 
   return {
-    /** Waits at the end of the queue. @returns the ticket that was granted. Rejects with the signal's reason. */
+    /** Joins the queue and waits. @returns the granted ticket. Rejects with the signal's reason. */
     async wait(args: { signal?: AbortSignal; onWaiting?: (ahead: number) => void }): Promise<GrantedTicket> {
       const { signal, onWaiting } = args;
       signal?.throwIfAborted();
@@ -170,7 +170,7 @@ export function createTicketQueue(args: {
       });
     },
 
-    /** Runs a step at once, because a slot was given back. */
+    /** Runs a step at once, for a slot that was given back. */
     step(): void {
       if (waiters.size > 0) wakeUp();
     },
@@ -183,5 +183,3 @@ export function createTicketQueue(args: {
     },
   };
 }
-
-export type TicketQueue = ReturnType<typeof createTicketQueue>;

@@ -1,10 +1,10 @@
-/** All durations of a budget in ms. They follow from the window: everything is quick in a short test window. */
+/** All durations of a budget in ms. They scale with the window, so that tests with a short window are fast. */
 export interface BudgetTiming {
-  /** How long an answered call counts: the service's window, and a little for the drift between two clocks. */
+  /** How long an answered call counts: the service's window plus the drift between two clocks. */
   windowMs: number;
-  /** How long a call that was written counts when no answer comes: {@link windowMs} and the guard. */
+  /** How long a written call without an answer counts: {@link windowMs} plus the guard. */
   holdMs: number;
-  /** A process that is silent for this long loses its places in the queue and its unwritten slots. */
+  /** A process that does not renew for this long loses its places in the queue and its unwritten slots. */
   leaseMs: number;
   /** How often leases of unwritten slots are renewed. */
   renewMs: number;
@@ -12,10 +12,10 @@ export interface BudgetTiming {
   stepMs: number;
 }
 
-/** Clocks that are being corrected run up to 0.05 % fast or slow, and both sides read whole milliseconds. */
+/** Two clocks under correction differ by up to 0.1 %. Both sides read whole milliseconds. */
 const DRIFT = 0.001;
 
-/** The most time from writing the headers to the service counting the call, as a part of the window: 2 s of 60 s. */
+/** The guard, from writing the headers to the service counting the call, as a part of the window: 2 s of 60 s. */
 const GUARD_PART = 1 / 30;
 const GUARD_MIN_MS = 250;
 
@@ -26,8 +26,8 @@ const LEASE_MAX_MS = 15_000;
 const STEP_PART = 1 / 12;
 
 /**
- * `guardMs` matters only for slow answers. Calls that take longer to *reach* the service can meet a 429; a longer guard
- * lowers what slow classes get through.
+ * `guardMs` matters only for slow answers. Calls that take longer to *reach* the service can get a 429; a longer guard
+ * reduces the throughput of slow classes.
  */
 export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?: number }): BudgetTiming {
   const guard = guardMs ?? Math.max(windowMs * GUARD_PART, GUARD_MIN_MS);
@@ -42,7 +42,7 @@ export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?
   };
 }
 
-/** A moment by both clocks: the monotonic one stands still while a machine sleeps, the wall clock may be set. */
+/** A moment by both clocks: the monotonic one stops while a machine sleeps, the wall clock may be set. */
 export interface Moment {
   monotonic: number;
   wall: number;
@@ -52,7 +52,7 @@ export function thisMoment(): Moment {
   return { monotonic: performance.now(), wall: Date.now() };
 }
 
-/** Milliseconds since a moment, by the clock that shows more of them. */
+/** Milliseconds since a moment, by the clock that advanced more. */
 export function elapsedMs({ monotonic, wall }: Moment): number {
   return Math.max(performance.now() - monotonic, Date.now() - wall);
 }

@@ -21,22 +21,22 @@ import type * as values from './values';
 export type { ConfigProblem, Environment } from './reader';
 export { VARIABLES } from './reader';
 
-/** The only place that reads the environment. Names, meanings and defaults of the variables are in `.env.example`. */
+/** The only code that reads the environment. `.env.example` documents the variables. */
 
-/** `src` and `dist` are both in the package's root. */
+/** Relative to `src` or `dist`, which are both in the package's root. */
 const PACKAGED_SCHEDULES = join(__dirname, '..', '..', 'schedules.yaml');
 
 export interface Config {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   apiUrl: string;
   apiKey: string;
   mode: Mode;
-  /** Absent: extraction is not configured. */
+  /** Absent if extraction is not configured. */
   extraction?: { url: string; key: string; version: string };
-  /** Absolute path of the file that maps extracted data to our fields; absent: the built-in names. */
+  /** Absolute path of the file that maps extracted data to our fields; absent: the built-in mapping. */
   extractionMapping?: string;
   databaseUrl: string;
-  /** Most connections of a worker. */
+  /** The most connections of a worker. */
   databasePool: number;
   temporal: {
     /** `host:port`. */
@@ -44,28 +44,28 @@ export interface Config {
     namespace: string;
     connectionOptions: ClientConnectConfig['connectionOptions'] & { address: string };
   };
-  /** The keys that payloads are encrypted with, the current one first; empty where there is no key. */
+  /** The keys for payloads, the current one first; empty if payloads are not encrypted. */
   payloadKeys: readonly EncryptionKey[];
   codecServer: { token?: string; origins: readonly string[] };
-  /** A principal's token, of the command line; absent: names that are given are claims. */
+  /** A principal's token, for the command line; absent: `--by` names are claims. */
   token?: string;
   /** Where `ebrc serve` listens. */
   http: ListenAddress;
-  /** Addresses of metrics and health; absent: not served. */
+  /** Addresses that serve metrics and health; absent: not served. */
   observability: { metrics?: ListenAddress; health?: ListenAddress };
-  /** Root of the receiver that traces are sent to, without a slash at the end; absent: no traces. */
+  /** Root of the receiver of traces, without a trailing slash; absent: no traces. */
   tracesEndpoint?: string;
-  /** The worker deployment version; absent: workers have no version. `buildId` is needed by workers alone. */
+  /** The worker deployment version; absent: workers have no version. Only workers need `buildId`. */
   deployment?: { name: string; buildId?: string };
   taskQueue: string;
-  /** Workflows that the worker keeps in memory; the others are replayed when something happens to them. */
+  /** The number of workflows that a worker keeps in memory; others are replayed when needed. */
   cachedWorkflows: number;
   /** The current key first. */
   encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
-  /** Absolute path of the folder, or `s3://bucket/prefix?…`. */
+  /** Absolute path of a folder, or `s3://bucket/prefix?…`. */
   documents: string;
   schedules: string;
-  /** Root of the Temporal UI, without a slash at the end; absent: reports have no links. */
+  /** Root of the Temporal UI, without a trailing slash; absent: reports have no links. */
   temporalUi?: string;
   poll: { firstMs: number; minMs: number; maxMs: number };
   overdueAfterMs: number;
@@ -74,11 +74,11 @@ export interface Config {
   httpTimeoutMs: number;
   rateWindowMs: number;
   logLevel: (typeof values.LOG_LEVELS)[number];
-  /** Valid settings that should be known; to be logged at start. */
+  /** Warnings about valid but risky settings, to be logged at start. */
   warnings: string[];
 }
 
-/** The sections of the configuration that a command can load, and how each is read. */
+/** Readers of the sections of the configuration; a command loads only the sections that it needs. */
 const READERS = {
   api: ({ read, warnings }) => readApi(read, warnings),
   tuning: ({ read }) => readTuning(read),
@@ -134,12 +134,12 @@ export class ConfigError extends Error {
 
   constructor(readonly problems: readonly ConfigProblem[]) {
     super(
-      `The configuration cannot be used:\n${problems.map((each) => `  ${each.variable} ${each.problem}`).join('\n')}`,
+      `The configuration cannot be used:\n${problems.map(({ variable, problem }) => `  ${variable} ${problem}`).join('\n')}`,
     );
   }
 }
 
-/** Reads the configuration, or the named sections. @throws ConfigError with every problem of them */
+/** Reads the whole configuration, or the named sections. @throws ConfigError with all their problems */
 export function loadConfig(env?: Environment): Config;
 export function loadConfig<S extends Section>(
   env: Environment | undefined,
@@ -173,7 +173,7 @@ function readFiling(read: Reader) {
   };
 }
 
-/** A worker, which reads all of the configuration, needs both variables or neither. */
+/** A worker, which reads the whole configuration, needs both variables or neither. */
 function readDeployment(read: Reader, { whole }: { whole: boolean }) {
   const name = read.optional('EBRC_DEPLOYMENT');
   const buildId = read.optional('EBRC_BUILD_ID');

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/dates';
 import * as values from './values';
 
-/** How to read each variable, and its default text (none: required). A secret may be given as NAME_FILE. */
+/** How to parse each variable, and its default text, if any. A secret may also be given as NAME_FILE. */
 export const VARIABLES = {
   EBRC_API_URL: { value: values.apiUrl },
   EBRC_API_KEY: { value: values.apiKey, secret: true },
@@ -50,27 +50,20 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ConfigProblem {
   variable: string;
-  /** What is wrong with it and what is allowed. */
+  /** What is wrong and what is allowed. */
   problem: string;
 }
 
-/** Reads variables one by one and notes what is wrong with them. */
+/** Reads variables one by one and collects their problems. */
 export interface Reader {
-  /** The value or its default; undefined when it is unset or wrong (the problem is noted). */
+  /** The value or its default; undefined if unset, or if wrong, which is reported. */
   optional<V extends Variable>(name: V): ValueOf<V> | undefined;
-  /** As `optional`, and notes `missing` as the problem where it is unset and has no default. */
+  /** As `optional`, but reports `missing` if the variable is unset and has no default. */
   required<V extends Variable>(name: V, missing?: string): ValueOf<V> | undefined;
-  /** Whether it is given, even if it cannot be used. */
+  /** Whether the variable has a text, even an invalid one. */
   isSet(name: Variable): boolean;
   report(variable: string, problem: string): void;
   problems(): ConfigProblem[];
-}
-
-/** What is given for a variable; `problem` where the file with it cannot be read. */
-interface GivenText {
-  text?: string;
-  problem?: string;
-  file?: string;
 }
 
 export function createReader(env: Environment): Reader {
@@ -78,7 +71,8 @@ export function createReader(env: Environment): Reader {
   const report = (variable: string, problem: string) => {
     if (!problems.has(variable)) problems.set(variable, problem);
   };
-  const lookUp = (name: Variable): GivenText => {
+  /** The text of a variable; `problem` if its file cannot be read. */
+  const lookUp = (name: Variable): { text?: string; problem?: string; file?: string } => {
     const { default: byDefault, secret } = VARIABLES[name] as { default?: string; secret?: true };
     const text = env[name]?.trim();
     const file = secret && env[`${name}_FILE`]?.trim();
@@ -88,7 +82,7 @@ export function createReader(env: Environment): Reader {
     if ('problem' in read) report(`${name}_FILE`, read.problem);
     return { ...read, file };
   };
-  const lookedUp = new Map<Variable, GivenText>();
+  const lookedUp = new Map<Variable, ReturnType<typeof lookUp>>();
   const textOf = (name: Variable) => {
     const found = lookedUp.get(name) ?? lookUp(name);
     lookedUp.set(name, found);
@@ -115,7 +109,7 @@ export function createReader(env: Environment): Reader {
   };
 }
 
-/** The text of a file that holds a secret, or what is wrong with the file: never what is in it. */
+/** The content of a secret's file, or the problem with the file, without its content. */
 function readSecretFile(file: string): { text: string } | { problem: string } {
   const path = resolve(file);
   try {

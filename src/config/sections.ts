@@ -1,4 +1,4 @@
-/** Settings that are read together: servers, keys and the mode of the key. */
+/** Readers of related settings: servers, keys and the mode of the API key. */
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { isS3 } from '../documents/s3-location';
 import type { Environment, Reader } from './reader';
@@ -20,28 +20,28 @@ export function readDatabase(env: Environment, read: Reader) {
   return { databaseUrl };
 }
 
-/** With this variable no certificate is checked, regardless of the addresses. */
+/** Refuses NODE_TLS_REJECT_UNAUTHORIZED=0 with live data, because Node then checks no certificate. */
 function refuseUncheckedTls(env: Environment, read: Reader): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0' || !isLive(read)) return;
   const problem = 'is 0, so that no certificate is checked, and a prod_ key is set; allowed: unset';
   read.report('NODE_TLS_REJECT_UNAUTHORIZED', problem);
 }
 
-/** What live data may not be sent to without TLS. */
+/** Refuses an http address on the network for live data. */
 function refuseOpenHttp(read: Reader, variable: string, url: string | undefined, what: string): void {
   if (url === undefined || !isLive(read) || !isOpenHttp(url)) return;
   const allowed = 'allowed with a prod_ key: an https address';
   read.report(variable, `would send ${what} over an unencrypted connection; ${allowed}`);
 }
 
-/** Spans name exporters, filings and requests. */
+/** Traces of live data need TLS, because spans name exporters, filings and requests. */
 export function readTraces(read: Reader) {
   const tracesEndpoint = read.optional('OTEL_EXPORTER_OTLP_ENDPOINT');
   refuseOpenHttp(read, 'OTEL_EXPORTER_OTLP_ENDPOINT', tracesEndpoint, 'traces');
   return { tracesEndpoint };
 }
 
-/** The AWS SDK itself reads credentials, region and endpoint; this adds what it has no variable for. */
+/** Adds `path-style`, for which the AWS SDK has no variable. The SDK itself reads credentials, region and endpoint. */
 export function readDocuments(env: Environment, read: Reader): string | undefined {
   const documents = read.required('EBRC_DOCUMENTS');
   const endpoint = env['AWS_ENDPOINT_URL_S3']?.trim() || env['AWS_ENDPOINT_URL']?.trim();
@@ -51,13 +51,13 @@ export function readDocuments(env: Environment, read: Reader): string | undefine
     return undefined;
   }
   refuseOpenHttp(read, 'AWS_ENDPOINT_URL_S3', endpoint, 'documents');
-  // Servers other than Amazon's rarely have a host name for each bucket.
+  // Only Amazon has a host name for each bucket, as a rule.
   const url = new URL(documents);
   if (!url.searchParams.has('path-style')) url.searchParams.set('path-style', 'true');
   return url.href;
 }
 
-/** Uses the standard variables, files and profiles of Temporal programs, as `@temporalio/envconfig` reads them. */
+/** Reads the standard variables, files and profiles of Temporal programs with `@temporalio/envconfig`. */
 export function readTemporal(env: Environment, read: Reader) {
   const set = Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1])));
   const apiKey = read.optional('TEMPORAL_API_KEY');
@@ -69,7 +69,7 @@ export function readTemporal(env: Environment, read: Reader) {
       read.report('TEMPORAL_ADDRESS', `"${address}" is not an address; allowed: host:port, such as 127.0.0.1:7233`);
     }
     const tls = set['TEMPORAL_TLS'];
-    // Temporal's reader treats unknown values as false: the connection would not be encrypted.
+    // envconfig treats unknown values as false, and the connection would not be encrypted.
     if (tls !== undefined && !/^(true|false|1|0)$/.test(tls)) {
       read.report('TEMPORAL_TLS', `"${tls}" is neither yes nor no; allowed: true, false, 1 or 0`);
     }
@@ -86,39 +86,39 @@ export function readTemporal(env: Environment, read: Reader) {
 }
 
 /**
- * Payloads are encrypted whenever a key is given, and always with a prod_ key. Theirs is EBRC_PAYLOAD_KEY, which opens
- * no password, or derived from EBRC_ENCRYPTION_KEY; with both, the derived one still reads.
+ * The payload keys: EBRC_PAYLOAD_KEY, which opens no password, then those derived from EBRC_ENCRYPTION_KEY. With both,
+ * the derived ones only decrypt. Without either payloads are not encrypted, which a prod_ key does not allow.
  */
 export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
-  const own = keysOf(read, 'EBRC_PAYLOAD_KEY');
+  const configured = keysOf(read, 'EBRC_PAYLOAD_KEY');
   const derived = keysOf(read, 'EBRC_ENCRYPTION_KEY');
-  if (own === null || derived === null) return [];
-  if (own.length + derived.length === 0) {
+  if (configured === null || derived === null) return [];
+  if (configured.length + derived.length === 0) {
     const problem = `${LIVE_KEY_MISSING}; EBRC_PAYLOAD_KEY is enough for what opens no password`;
     if (isLive(read)) read.report('EBRC_ENCRYPTION_KEY', problem);
     return [];
   }
   const payloads = derived.length > 0 ? subKeys(derived, 'payloads') : [];
-  const clash = payloads.find(({ id, key }) => own.some((each) => each.id === id && !each.key.equals(key)));
+  const clash = payloads.find(({ id, key }) => configured.some((other) => other.id === id && !other.key.equals(key)));
   if (clash) {
     const problem = `has a key "${clash.id}" that is not the one derived from EBRC_ENCRYPTION_KEY; allowed: an id of its own, or what \`ebrc keys payload\` prints`;
     read.report('EBRC_PAYLOAD_KEY', problem);
   }
-  return [...own, ...payloads.filter(({ id }) => own.every((each) => each.id !== id))];
+  return [...configured, ...payloads.filter(({ id }) => configured.every((other) => other.id !== id))];
 }
 
-/** The keys of a variable; none where it is not set, null where they cannot be used. */
+/** The keys of a variable; empty if it is unset, null if they are invalid. */
 function keysOf(read: Reader, variable: 'EBRC_PAYLOAD_KEY' | 'EBRC_ENCRYPTION_KEY'): readonly EncryptionKey[] | null {
   if (!read.isSet(variable)) return [];
   const keys = read.optional(variable);
   if (keys === undefined) return null;
-  // The codec server may know nothing but the key.
+  // Check also without a mode, because the codec server may only have the key.
   const weak = modeOf(read) === 'test' ? null : weakEncryptionKey(keys);
   if (weak) read.report(variable, weak);
   return keys;
 }
 
-/** A prod_ key requires its own encryption key: a leaked API key must not open the vault. A dev_ key may derive it. */
+/** A prod_ key needs an encryption key, because a leaked API key must not open the vault. A dev_ key derives one. */
 export function readEncryption(read: Reader, warnings: string[]) {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) {
     return { encryptionKeys: keysOf(read, 'EBRC_ENCRYPTION_KEY') ?? undefined };
@@ -137,7 +137,7 @@ export function readEncryption(read: Reader, warnings: string[]) {
   return { encryptionKeys: [{ id: 'derived-from-dev-key', key }] };
 }
 
-/** The mode of the key or, for commands that only read, of EBRC_MODE. */
+/** The mode of the API key, or EBRC_MODE for commands that only read. */
 function modeOf(read: Reader): Mode | undefined {
   const key = read.optional('EBRC_API_KEY');
   const configured = read.optional('EBRC_MODE');
@@ -151,7 +151,7 @@ function modeOf(read: Reader): Mode | undefined {
   return ofKey ?? configured;
 }
 
-/** Whether live data is used; for settings that need no key themselves but must protect such data. */
+/** Whether live data is used. Settings that need no key themselves must protect it. */
 const isLive = (read: Reader) => modeOf(read) === 'live';
 
 export function readMode(read: Reader) {
@@ -188,23 +188,23 @@ export function readExtraction(read: Reader) {
   return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') }, extractionMapping };
 }
 
-// What a `prod_` key requires of links and keys: each check answers what is wrong, or null, without secrets.
+// Checks of connections and keys for a `prod_` key. Each returns the problem without secrets, or null.
 
-/** Whether `url` is reached without TLS over a network. */
+/** Whether `url` leads over a network without TLS. */
 function isOpenHttp(url: string): boolean {
   return url.startsWith('http:') && !isLoopbackHost(new URL(url).hostname);
 }
 
-/** A connection to PostgreSQL that somebody on the way could read, or answer in PostgreSQL's stead. */
+/** Refuses a connection to PostgreSQL that somebody on the network could read, or answer in its place. */
 function openDatabaseLink(databaseUrl: string, env: Environment): string | null {
-  // The driver's own parser decides which value counts where a parameter is given twice.
+  // Use the driver's own parser, so that the same value counts if a parameter is given twice.
   const link = parse(withoutFiles(databaseUrl)) as ReturnType<typeof parse> & { sslmode?: string };
   const host = link.host || env['PGHOST'] || 'localhost';
-  // A path is the folder of a Unix socket.
+  // An absolute path is the folder of a Unix socket.
   if (host.startsWith('/') || isLoopbackHost(host)) return null;
   const asked = link.ssl === true ? 'verify-full' : link.ssl === false ? 'disable' : env['PGSSLMODE'];
   const mode = link.sslmode ?? asked ?? 'none';
-  // The driver takes `require` for `verify-full` today; its next major version checks no certificate under it.
+  // The driver treats `require` as `verify-full` today; its next major version will check no certificate for it.
   if (mode === 'verify-full') return null;
   return (
     `reaches another machine with sslmode ${mode}, and a prod_ key is set: others could read or change the ledger's data; ` +
@@ -212,14 +212,14 @@ function openDatabaseLink(databaseUrl: string, env: Environment): string | null 
   );
 }
 
-/** A connection string without its certificate files, which the parser would read. */
+/** Removes the certificate files from a connection string, because the parser would read them. */
 function withoutFiles(databaseUrl: string): string {
   const url = new URL(databaseUrl);
   for (const name of ['sslcert', 'sslkey', 'sslrootcert']) url.searchParams.delete(name);
   return url.href;
 }
 
-/** A connection to Temporal that is not encrypted. */
+/** Refuses an unencrypted connection to Temporal over a network. */
 function openTemporalLink({ address, tls }: { address: string; tls: boolean }): string | null {
   if (tls || isLoopbackHost(address.replace(/:\d+$/, ''))) return null;
   return (
@@ -228,10 +228,10 @@ function openTemporalLink({ address, tls }: { address: string; tls: boolean }): 
   );
 }
 
-/** Fewer different bytes than any of a million random keys has (32 random bytes have 30 on average). */
+/** Not one of a million random keys has so few different bytes (32 random bytes have 30 on average). */
 const MIN_DISTINCT_BYTES = 20;
 
-/** A key that was typed or counted instead of drawn, or that stands under two ids. */
+/** Refuses a key that was typed or counted instead of random, or one under two ids. */
 function weakEncryptionKey(keys: readonly EncryptionKey[]): string | null {
   const how = 'allowed: keys of random bytes, each of its own (`openssl rand -base64 32` makes one)';
   for (const [nth, { id, key }] of keys.entries()) {
@@ -244,7 +244,7 @@ function weakEncryptionKey(keys: readonly EncryptionKey[]): string | null {
 
 function isTrivial(key: Buffer): boolean {
   if (new Set(key).size < MIN_DISTINCT_BYTES) return true;
-  // 00 01 02 … and the like: every byte as far from the last as the one before.
+  // Sequences such as 00 01 02 …, with a constant step between bytes.
   const steps = [...key.subarray(1)].map((byte, nth) => (byte - (key[nth] ?? 0) + 256) % 256);
   return new Set(steps).size <= 2 || [...key].every((byte) => byte >= 0x20 && byte < 0x7f);
 }

@@ -1,4 +1,4 @@
-/** How each kind of value is read. A message says what is wrong and allowed, and repeats no possible secret. */
+/** Parsers of the kinds of values. Messages say what is wrong and what is allowed, and never repeat a secret. */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -13,11 +13,11 @@ function wrong(context: z.core.$RefinementCtx<string>, message: string): typeof 
   return z.NEVER;
 }
 
-/** What has a form; `problem` follows the text that has another. */
+/** A text that matches `form`; the message for another one is the text and `problem`. */
 const formed = (form: RegExp, problem: string) =>
   z.string().regex(form, { error: ({ input }) => `"${String(input)}" ${problem}` });
 
-/** Milliseconds between two bounds, both included. */
+/** A duration in ms between two bounds, both included. */
 export function duration(atLeastMs: number, atMostMs: number) {
   const bounds = `from ${formatDuration(atLeastMs)} to ${formatDuration(atMostMs)}`;
   return z.string().transform((text, context) => {
@@ -28,7 +28,7 @@ export function duration(atLeastMs: number, atMostMs: number) {
   });
 }
 
-/** The root of the service: http or https, its path ends in /api/v1. Comes out without a slash at the end. */
+/** The root of the service: http or https, path ends in /api/v1. Removes a trailing slash. */
 export const apiUrl = z.string().transform((text, context) => {
   const url = httpUrl(text);
   if (typeof url === 'string') return wrong(context, url);
@@ -38,28 +38,28 @@ export const apiUrl = z.string().transform((text, context) => {
   return url.href.replace(/\/$/, '');
 });
 
-/** A web address. Comes out without a slash at the end. */
+/** An http or https address. Removes a trailing slash. */
 export const webAddress = z.string().transform((text, context) => {
   const url = httpUrl(text);
   return typeof url === 'string' ? wrong(context, url) : url.href.replace(/\/$/, '');
 });
 
-/** The address, or a sentence about what is wrong with it. */
+/** The parsed address, or what is wrong with it. */
 function httpUrl(text: string): URL | string {
   const allowed = 'allowed: an http or https address without user, query and fragment';
   const url = URL.canParse(text) ? new URL(text) : null;
   if (!url || !['http:', 'https:'].includes(url.protocol)) return `"${text}" is not a web address; ${allowed}`;
-  // What is not repeated may be a password.
+  // Do not repeat the text, because it may contain a password.
   if (url.username || url.password || url.search || url.hash) return `has a user, a query or a fragment; ${allowed}`;
   return url;
 }
 
-/** A key that may stand in a header. */
+/** A key that can be sent in an HTTP header. */
 export const headerKey = z
   .string()
   .regex(/^[\x21-\x7e]+$/, 'has characters that a key cannot have; allowed: the key alone, without spaces and quotes');
 
-/** The token of a principal. */
+/** A principal's token. */
 export const token = z
   .string()
   .regex(/^ebrc_(test|live)_[\w-]{43}$/, 'is no token; allowed: what `ebrc principals add` or `rotate` printed');
@@ -68,7 +68,7 @@ export const apiKey = headerKey
   .regex(/^(dev|prod)_/, 'has an unknown prefix; allowed: a key that starts with dev_ or prod_')
   .regex(/^[a-z]+_./, 'is a prefix without a key; allowed: a key that starts with dev_ or prod_');
 
-/** A switch: set to yes, or not set. */
+/** A switch: `yes`, or unset. */
 export const yes = formed(/^yes$/, 'is not allowed here; allowed: yes, or leave it out').transform(() => true);
 
 export const mode = formed(/^(test|live)$/, 'is no mode; allowed: test or live').transform((text) => text as Mode);
@@ -87,21 +87,21 @@ export const taskQueue = formed(
   'cannot name a task queue; allowed: 1 to 100 letters, digits, and . _ / -',
 );
 
-/** `host:port` to listen on; IPv6 hosts in brackets. */
+/** An address `host:port` to listen on; IPv6 hosts in brackets. */
 export const listenAddress = z.string().transform((text, context): ListenAddress | typeof z.NEVER => {
   const address = parseListenAddress(text);
   if (address) return address;
   return wrong(context, `"${text}" is not an address to listen on; allowed: host:port, such as 127.0.0.1:9464`);
 });
 
-/** Where documents are kept: a folder, as an absolute path, or a bucket, as `s3://…`. */
+/** The document store: a folder, as an absolute path, or a bucket, as `s3://…`. */
 export const documents = z.string().transform((text, context) => {
   if (isS3(text)) {
     return parseS3Location(text)
       ? text
       : wrong(context, `"${text}" is not the address of a bucket; allowed: ${S3_FORM}`);
   }
-  // One letter before the colon is a drive of Windows.
+  // A single letter before the colon is a Windows drive.
   if (!/^[a-z][a-z0-9+.-]+:/i.test(text)) return resolve(text);
   const allowed = 'allowed: a folder, a file: address of one such as file:///var/lib/ebrc, or s3://BUCKET/PREFIX';
   if (!text.startsWith('file:')) return wrong(context, `"${text}" cannot keep documents; ${allowed}`);
@@ -112,7 +112,7 @@ export const documents = z.string().transform((text, context) => {
   }
 });
 
-/** Web origins, separated by commas: scheme, host and port, nothing behind them. */
+/** Comma-separated web origins: scheme, host and port only. */
 export const origins = z.string().transform((text, context) => {
   const list = text
     .split(',')
@@ -126,10 +126,10 @@ export const origins = z.string().transform((text, context) => {
   );
 });
 
-/** At once. Fewer cached workflows would drop a run in the middle of its task, and its local activities with it. */
+/** The most parallel workflow tasks. With fewer cached workflows, runs and their local activities could be evicted. */
 export const CONCURRENT_WORKFLOW_TASKS = 20;
 
-/** A whole number between two bounds, both included. */
+/** An integer between two bounds, both included. */
 function wholeNumber(atLeast: number, atMost: number) {
   return z.string().transform((text, context) => {
     const number = Number(text);
@@ -138,20 +138,20 @@ function wholeNumber(atLeast: number, atMost: number) {
   });
 }
 
-/** A worker that leads keeps two connections, and one is for its health. */
+/** At least five: the leading worker keeps two connections, and one is for the health probe. */
 export const databasePool = wholeNumber(5, 100);
 
 export const cachedWorkflows = wholeNumber(CONCURRENT_WORKFLOW_TASKS, 100_000);
 
-/** A word without white space. */
+/** A short ASCII text without white space. */
 export const word = z
   .string()
-  .regex(/^[\x21-\x7e]{1,50}$/, 'is no word; allowed: 1 to 50 letters, digits and signs without blanks');
+  .regex(/^[\x21-\x7e]{1,50}$/, 'cannot be used; allowed: 1 to 50 letters, digits and signs without blanks');
 
-/** A file's path; relative ones start at the working directory. */
+/** A file's absolute path; relative paths start at the working directory. */
 export const filePath = z.string().transform((text) => resolve(text));
 
-/** `keyId:base64-of-32-bytes`, the current key first, older ones after commas. */
+/** Encryption keys as `keyId:base64-of-32-bytes`, comma-separated, the current key first. */
 export const encryptionKeys = z.string().transform((text, context) => {
   const allowed = 'allowed: keyId:base64-of-32-bytes, older keys after commas (`openssl rand -base64 32` makes one)';
   const keys = text.split(',').map((entry) => encryptionKey(entry.trim()));
@@ -172,6 +172,6 @@ function encryptionKey(entry: string): EncryptionKey | null {
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 export const logLevel = z.string().transform((text, context) => {
-  const level = LOG_LEVELS.find((each) => each === text.toLowerCase());
+  const level = LOG_LEVELS.find((known) => known === text.toLowerCase());
   return level ?? wrong(context, `"${text}" is not a log level; allowed: ${LOG_LEVELS.join(', ')}`);
 });

@@ -6,11 +6,11 @@ import type { DocumentKind } from './stored-document';
 
 interface Scan {
   push(piece: Buffer): unknown;
-  /** What is wrong with the document, once all of it has passed; null if it is complete. */
+  /** Call after the last piece. @returns what is wrong with the document; null if it is complete */
   problem(): string | null;
 }
 
-/** A document that begins and ends with marks of its form, in ASCII: the end within the last `endWithin` bytes. */
+/** A document with ASCII marks at its start and within its last `endWithin` bytes. */
 class MarkedScan implements Scan {
   private head = Buffer.alloc(0);
   private tail = Buffer.alloc(0);
@@ -23,7 +23,7 @@ class MarkedScan implements Scan {
   push(piece: Buffer): void {
     const { start, endWithin } = this.marks;
     if (this.head.length < start.length) this.head = Buffer.concat([this.head, piece]).subarray(0, start.length);
-    // Copied, because a slice would keep the whole large piece in memory.
+    // A copy, because a slice would keep the whole piece in memory.
     this.tail = Buffer.from(Buffer.concat([this.tail, piece]).subarray(-endWithin));
   }
 
@@ -35,9 +35,9 @@ class MarkedScan implements Scan {
   }
 }
 
-/** A zip file: local header first, the end record last, which may be followed by a comment of at most 64 KB. */
+/** A zip file starts with a local header and ends with the end record and a comment of at most 64 KB. */
 const WORKBOOK_MARKS = { start: 'PK\x03\x04', end: 'PK\x05\x06', endWithin: 65_557 };
-/** Behind its end there is a line feed at most. */
+/** A page ends with `</html>` and at most a line break. */
 const PAGE_MARKS = { start: '<!doctype html>', end: '</html>', endWithin: '</html>\r\n'.length };
 
 const SCANS: Readonly<Record<DocumentKind, { what: string; make: () => Scan }>> = {
@@ -46,7 +46,7 @@ const SCANS: Readonly<Record<DocumentKind, { what: string; make: () => Scan }>> 
   html: { what: 'page', make: () => new MarkedScan('page', PAGE_MARKS) },
 };
 
-/** Passes a document through and determines its length, its hash and whether it is complete. Holds at most 64 KB. */
+/** Passes a document through while checking its length, hash and completeness. Holds at most 64 KB. */
 export class ContentCheck extends Transform {
   bytes = 0;
   private readonly hash = createHash('sha256');
@@ -64,7 +64,7 @@ export class ContentCheck extends Transform {
     done(null, piece);
   }
 
-  /** SHA-256 of the whole, hex. Once, at the end. */
+  /** SHA-256 of the document, hex. Call once, at the end. */
   sha256(): string {
     return this.hash.digest('hex');
   }
@@ -78,7 +78,7 @@ export class ContentCheck extends Transform {
   }
 }
 
-/** Reads a stored document to its end, and returns the finished check. */
+/** Reads a stored document to its end. @returns the finished check */
 export async function checkContent(source: Readable, kind: DocumentKind): Promise<ContentCheck> {
   const check = new ContentCheck(kind);
   await pipeline(source, check, new Writable({ write: (_piece, _encoding, done) => done() }));

@@ -5,7 +5,7 @@ import type { DocumentStore } from './stored-document';
 
 export type { DocumentStore, StoredDocument } from './stored-document';
 
-/** `root` is the value of EBRC_DOCUMENTS: a folder, a `file:` URL, or `s3://bucket/prefix`. */
+/** @param root the value of EBRC_DOCUMENTS: a folder, a `file:` URL, or `s3://bucket/prefix` */
 export function createDocumentStore({ root }: { root: string }): DocumentStore {
   return isS3(root) ? createS3Store(root) : createFolderStore(root);
 }

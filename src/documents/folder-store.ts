@@ -11,10 +11,10 @@ import type { DocumentKind, DocumentStore, StoredDocument } from './stored-docum
 import { claimName, createRecordFiles, syncFolder, untilItWorks } from './records';
 
 const TEMPORARY = '.incoming-';
-/** Temporary files older than this belong to a process that died: writing a document never takes that long. */
+/** Older temporary files belong to a process that died, because writing a document never takes that long. */
 const LEFTOVER_AFTER_MS = 24 * 60 * 60 * 1_000;
 
-/** A document store in a folder, given as a path or a `file:` URL; it is created if it does not exist. */
+/** A document store in a folder (a path or a `file:` URL), which is created if it does not exist. */
 export function createFolderStore(root: string): DocumentStore {
   const folder = resolve(root.startsWith('file:') ? fileURLToPath(root) : root);
   const prepare = untilItWorks(() => prepareFolder(folder));
@@ -83,7 +83,7 @@ export function createFolderStore(root: string): DocumentStore {
 }
 
 async function prepareFolder(folder: string): Promise<void> {
-  // For the worker's user alone, whatever the umask: the store holds rows, certificates and names.
+  // Only for the worker's user, because the store holds rows, certificates and names.
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const name of await readdir(folder)) {
     if (!name.startsWith(TEMPORARY)) continue;
@@ -96,7 +96,7 @@ async function prepareFolder(folder: string): Promise<void> {
   }
 }
 
-/** Writes and flushes to disk: a document that the ledger knows must survive a power failure. */
+/** Writes and flushes to disk, because a document that the ledger knows must survive a power failure. */
 async function writeDurably(path: string, source: Readable, check: ContentCheck): Promise<void> {
   const handle = await open(path, 'wx', 0o640);
   try {
@@ -107,7 +107,7 @@ async function writeDurably(path: string, source: Readable, check: ContentCheck)
   }
 }
 
-/** Gives a finished file its name, unless the name is taken; without links by a check and a rename. */
+/** Gives a finished file its name unless that is taken; if links are not supported, by a check and a rename. */
 function claim(temporary: string, path: string): Promise<boolean> {
   return claimName(temporary, path, async () => {
     if (await fileExists(path)) return false;

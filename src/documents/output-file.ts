@@ -4,23 +4,23 @@ import { lstat, open, readlink, rename, rm, stat, writeFile } from 'node:fs/prom
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 
-/** In pieces where it is too large for the memory. */
+/** Content of a file; in pieces if it is too large for memory. */
 type Content = Buffer | string | AsyncIterable<Buffer>;
 
 const PERMISSION_BITS = 0o777;
-/** The content may name people, accounts and amounts: readable by the owner alone, unless that one changes it. */
+/** Only the owner may read new files, because they may name people, accounts and amounts. */
 const PRIVATE = 0o600;
 
 /**
- * Writes a requested file completely or not at all, readable by its owner; a replaced file keeps its permissions.
- * Written beside under an unpredictable name first. A symbolic link is replaced, never followed: somebody else may have
- * put it there.
- * @throws RangeError for a device or a pipe of somebody else; errors of the file system
+ * Writes a file completely or not at all, readable by its owner; a replaced file of ours keeps its permissions. Writes
+ * to an unpredictable name beside it first. A symbolic link is replaced, never followed, because somebody else may have
+ * created it.
+ * @throws RangeError for somebody else's device or pipe; errors of the file system
  */
 export async function writeOutputFile(path: string, content: Content): Promise<void> {
   const before = await statsOf(lstat, path);
   const target = before?.isSymbolicLink() ? await statsOf(stat, path) : before;
-  // `/dev/stdout` and the like lead to what this process has open already, a plain file where output is redirected.
+  // `/dev/stdout` and the like are links to open files of this process; append to them.
   if (before?.isSymbolicLink() && (await readlink(path)).startsWith('/proc/self/fd/'))
     return writeTo(path, 'a', PRIVATE, content);
   if (target && !target.isFile()) {
@@ -47,12 +47,12 @@ async function statsOf(read: typeof lstat, path: string): Promise<Stats | undefi
   }
 }
 
-/** Windows has no user ids; folders there are private unless they are shared on purpose. */
+/** Whether a file belongs to our user. Always on Windows, which has no user ids and private folders by default. */
 function isOurs({ uid }: Stats): boolean {
   return process.getuid === undefined || uid === process.getuid();
 }
 
-/** Ours, or the system's own, such as a terminal or `/dev/null`. */
+/** Whether a file is ours or the system's, such as `/dev/null`. */
 function isTrusted(stats: Stats): boolean {
   return isOurs(stats) || stats.uid === 0;
 }
@@ -60,7 +60,7 @@ function isTrusted(stats: Stats): boolean {
 async function writeTo(path: string, flags: 'a' | 'w' | 'wx', mode: number, content: Content): Promise<void> {
   const handle = await open(path, flags, mode);
   try {
-    // The umask may have removed bits that the file had before.
+    // The umask may have removed permissions that the replaced file had.
     if (flags === 'wx') await handle.chmod(mode);
     await writeFile(handle, content);
   } finally {
@@ -68,15 +68,15 @@ async function writeTo(path: string, flags: 'a' | 'w' | 'wx', mode: number, cont
   }
 }
 
-/** A file of a zip; `content` is asked for when its turn has come, so that one is in memory at a time. */
+/** A file of a zip. `content` is called when its turn comes, so that only one is in memory at a time. */
 export interface ZippedFile {
   name: string;
   content: () => Promise<Buffer | string> | Buffer | string;
-  /** Whether it is small already, as PDFs and workbooks are. */
+  /** Whether the content is compressed already, as PDFs and workbooks are. */
   compressed?: boolean;
 }
 
-/** A zip, written while it is read. A file that cannot be read fails the stream. */
+/** A zip that is made while it is read. A file whose `content` fails, fails the stream. */
 export async function zipStream(entries: readonly ZippedFile[]): Promise<Readable> {
   const { default: JsZip } = await import('jszip');
   const zip = new JsZip();

@@ -2,33 +2,32 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Small objects that are written once, by which sends are counted. Named by plain segments; names sort as text. */
+/** Small write-once objects, by which sends are counted. Names are plain path segments and sort as text. */
 export interface Records {
   /**
-   * Writes a record, flushed to disk.
-   * @returns false if the name is taken. Rejects with the system's error; then the
-   * name may be taken all the same, by a complete record.
+   * Creates a record and flushes it to disk. @returns false if the name is taken. If it rejects with the system's
+   * error, the complete record may exist all the same.
    */
   createRecord(name: string, content: Buffer): Promise<boolean>;
   /** The content of a record; null if there is none. */
   readRecord(name: string): Promise<Buffer | null>;
-  /** Names of records below a folder after `after`, in order. Folders with nothing after it are not read. */
+  /** Names of records below `folder` that sort after `after`, in order. Skips folders that sort before it. */
   recordsAfter(folder: string, after: string, limit: number): Promise<string[]>;
-  /** The id that distinguishes this store from all others; created with the store. */
+  /** The unique id of this store, created at first use. */
   storeId(): Promise<string>;
 }
 
 const NAME = /^[a-z0-9-]+(\/[A-Za-z0-9-]+)*$/u;
-/** The record with the store's id. */
+/** Name of the record with the store's id. */
 export const STORE_ID = 'store-id';
 const TEMPORARY = '.incoming-';
 
-/** @throws RangeError where it is not the name of a record */
+/** @throws RangeError for an invalid record name */
 export function assertRecordName(name: string): void {
   if (!NAME.test(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a record.`);
 }
 
-/** Runs its work until it has succeeded once: a failure is not kept, because the store may become available again. */
+/** Runs the work until it succeeded once. A failure is not cached, because the store may become available again. */
 export function untilItWorks(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | null = null;
   return () =>
@@ -38,7 +37,7 @@ export function untilItWorks(work: () => Promise<void>): () => Promise<void> {
     }));
 }
 
-/** The id of a store, which whoever asks first gives it. */
+/** The id of a store; the first caller creates it. */
 export async function storeIdOf(records: Pick<Records, 'createRecord' | 'readRecord'>): Promise<string> {
   const known = await records.readRecord(STORE_ID);
   if (known) return known.toString('utf8').trim();
@@ -46,7 +45,7 @@ export async function storeIdOf(records: Pick<Records, 'createRecord' | 'readRec
   return (await records.readRecord(STORE_ID))?.toString('utf8').trim() ?? '';
 }
 
-/** Records as files below a folder. `prepare` makes the folder. */
+/** Records as files below a folder, which `prepare` creates. */
 export function createRecordFiles(root: string, prepare: () => Promise<void>): Records {
   const pathOf = (name: string): string => {
     assertRecordName(name);
@@ -60,7 +59,7 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
     const temporary = join(root, `${TEMPORARY}${randomUUID()}`);
     try {
       await writeExclusively(temporary, content);
-      // Without links the name is claimed first.
+      // Fallback without links: the name is taken before the content is complete.
       const writeAtOnce = () =>
         writeExclusively(path, content).then(
           () => true,
@@ -86,7 +85,7 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
 
   async function* walk(folder: string, after: string): AsyncGenerator<string> {
     const entries = await readdir(pathOf(folder), { withFileTypes: true });
-    // A folder sorts as what is in it, and is left out where all of that is before `after`.
+    // A folder sorts with a trailing slash, as its content does; skip it if all its content sorts before `after`.
     const found = entries
       .map((entry) => `${folder}/${entry.name}${entry.isDirectory() ? '/' : ''}`)
       .filter((path) => path > after || (path.endsWith('/') && after.startsWith(path)))
@@ -112,7 +111,7 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
       } catch (error) {
         const { code, path } = error as NodeJS.ErrnoException;
         if (code !== 'ENOENT' || path !== pathOf(folder)) throw error;
-        // A store whose own folder is missing is unavailable; one that never had this folder has no records.
+        // If the store's root is missing, the store is unavailable; if only `folder` is, it has no records.
         await readdir(root);
       }
       return names;
@@ -121,7 +120,7 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
   };
 }
 
-/** Creates the folders between `root` and `folder`; never `root` itself, because a store without it is unavailable. */
+/** Creates the folders between `root` and `folder`, never `root` itself: a store without it is unavailable. */
 async function makeFolder(root: string, folder: string): Promise<void> {
   if (folder === root) return;
   try {
@@ -148,7 +147,7 @@ async function writeExclusively(path: string, content: Buffer): Promise<void> {
 
 const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Names a finished file by a link, which refuses a taken name. @param withoutLinks otherwise @returns false: taken */
+/** Names a finished file by a link, which fails for a taken name. @param withoutLinks fallback @returns false: taken */
 export async function claimName(
   temporary: string,
   path: string,
@@ -165,7 +164,7 @@ export async function claimName(
   return withoutLinks();
 }
 
-/** Waits until a folder's entries are on the disk. */
+/** Flushes a folder's entries to disk. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

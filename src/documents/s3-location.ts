@@ -1,9 +1,9 @@
-/** Location of the documents in an object store, parsed from EBRC_DOCUMENTS. */
+/** The document store's location in an object store, parsed from EBRC_DOCUMENTS. */
 export interface S3Location {
   bucket: string;
   /** Empty, or ends in a slash. */
   prefix: string;
-  /** Encryption at the server; undefined leaves it to the bucket's own default. */
+  /** Server-side encryption; undefined: the bucket's default. */
   sse?: 'AES256' | 'aws:kms';
   kmsKeyId?: string;
   /** Put the bucket into the path instead of the host name, as most servers other than Amazon's require. */
@@ -17,7 +17,7 @@ export function isS3(root: string): boolean {
   return root.startsWith('s3:');
 }
 
-/** Reads `s3://bucket/prefix?sse=…`; null where it is not one. */
+/** Parses `s3://bucket/prefix?sse=…`; null for any other text. */
 export function parseS3Location(text: string): S3Location | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== 's3:' || url.username || url.password || url.port || url.hash) return null;

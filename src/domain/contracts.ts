@@ -1,16 +1,16 @@
-/** Inputs and results of the workflows, for callers in any Temporal SDK; `schemas/` is generated from them. */
+/** Inputs and results of the workflows, for callers in any Temporal SDK. `schemas/` is generated from this file. */
 import { z } from 'zod';
 import { FILING_STATES } from './filing/states';
 import { namesAnotherFiling } from './names';
 import { isStorable } from './text';
 
-/** A text that the ledger can hold. */
+/** A text that PostgreSQL can store. */
 export const text = z.string().refine(isStorable, 'has a NUL or half a character');
 
 export const mode = z
   .enum(['test', 'live'])
   .describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
-/** A plausible e-mail address; the service decides which it takes. Several in one field are refused. */
+/** One plausible e-mail address; the service decides whether it accepts it. */
 export const emailAddress = text
   .trim()
   .max(254)
@@ -65,7 +65,7 @@ export const changeExporterInput = z
     companyName: text.max(1_000).optional(),
     address: text.max(1_000).optional(),
   })
-  .refine(({ name, companyName, address }) => [name, companyName, address].some((each) => each !== undefined), {
+  .refine(({ name, companyName, address }) => [name, companyName, address].some((value) => value !== undefined), {
     message: 'give name, companyName or address',
   });
 export type ChangeExporterInput = z.input<typeof changeExporterInput>;
@@ -96,17 +96,17 @@ const permittedDuplicate = z.strictObject({
   besides: z
     .array(text.min(1))
     .optional()
-    .describe('filings that hold the mapping; left out: those that a refusal has named'),
+    .describe('filings that hold the mapping; left out: those that the refusal named'),
   reason: text.trim().min(1).max(500),
 });
 
 export const fileInput = z
   .strictObject({
     mode,
-    exporterId: text.min(1).max(200).describe('the id that onboarding answered, not an e-mail'),
+    exporterId: text.min(1).max(200).describe('the id that onboarding returned, not an e-mail'),
     reference: reference.optional().describe('the caller’s own name for the filing; left out: made from its content'),
     uploadType: z.union([z.literal(101), z.literal(102), z.literal(103), z.literal(104)]).optional(),
-    declaration: z.enum(['Y', 'N']).optional().describe('a legal statement; may stand in the message instead'),
+    declaration: z.enum(['Y', 'N']).optional().describe('a legal statement; the message may contain it instead'),
     channel: z.enum(['auto', 'push', 'bulk']).default('auto'),
     inputRef: text.max(200).optional().describe('ledger reference of the rows'),
     message: z.record(z.string(), z.unknown()).optional().describe('a push message, when the rows are few'),
@@ -114,24 +114,24 @@ export const fileInput = z
     grant: text
       .max(100)
       .optional()
-      .describe('id of the grant of the principal who answers for it: then madeBy is that one’s name, and no claim'),
+      .describe('id of the grant by which a principal answers for the filing; madeBy is then the principal’s name'),
     approval: z.boolean().optional().describe('true: wait for approve by somebody other than the maker'),
     allowDuplicate: z
       .array(permittedDuplicate)
       .optional()
-      .describe('rows that may be filed although their mapping is live; a push message may say it itself'),
-    corrects: text.max(200).optional().describe('filing whose errored rows this one takes over; of the same reference'),
+      .describe('rows that may be filed although their mapping is live; a push message may contain it itself'),
+    corrects: text.max(200).optional().describe('filing of the same reference whose errored rows this one takes over'),
     n: z
       .number()
       .int()
       .min(1)
       .max(1_000_000)
       .default(1)
-      .describe('which filing of its reference: 1, then one number for each correction and each filing again'),
+      .describe('number of the filing within its reference: 1, then one more for each correction and each --again'),
     awaitUpdate: z
       .boolean()
       .optional()
-      .describe('true where the update file is sent with the start: without the update, nothing is recorded'),
+      .describe('true if the update `file` is sent with the start: nothing is recorded unless the update arrives'),
     resume: text.max(200).optional().describe('set by the worker itself when a filing continues in a new run'),
   })
   .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
@@ -150,27 +150,33 @@ const counts = z.object({
   certified: z.number().int(),
   archived: z.number().int(),
   errored: z.number().int(),
-  corrected: z.number().int().describe('of the errored ones, those that a correction has taken over'),
+  corrected: z.number().int().describe('errored rows that a correction has taken over'),
   open: z.number().int(),
 });
-export type FilingCounts = z.infer<typeof counts>;
 
-export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, corrected: 0, open: 0 };
+export const NO_ROWS: FilingResult['counts'] = {
+  rows: 0,
+  certified: 0,
+  archived: 0,
+  errored: 0,
+  corrected: 0,
+  open: 0,
+};
 
-/** A problem of a filing, as the command line prints it, workbooks show it and the ledger stores it. */
+/** A problem of a filing, as the command line, workbooks and the ledger have it. */
 export const finding = z.object({
   severity: z.enum(['error', 'warning']),
-  /** Stable, snake_case; programs branch on it. */
+  /** Stable snake_case code for programs. */
   code: z.string(),
-  /** Excel row (header is 1) for a workbook, `serialNo` for a JSON message, null when it is about the whole filing. */
+  /** Excel row (header is 1) of a workbook or `serialNo` of a JSON message; null: about the whole filing. */
   row: z.number().int().nullable(),
-  /** The JSON field name, not the column header; null when it is about the whole row or filing. */
+  /** The JSON field name, not the column header; null: about the whole row or filing. */
   field: z.string().nullable(),
   /** One sentence that says what is wrong and what to do. */
   message: z.string(),
   /** Column letter, for a workbook. */
   column: z.string().optional(),
-  /** The filing that holds the mapping or the balance, if that is the reason. */
+  /** The filing that holds the mapping or the balance, if a hold is the reason. */
   filingId: z.string().optional(),
   allowDuplicate: z
     .string()
@@ -189,13 +195,13 @@ const resultRow = z.object({
   eBRCNumber: z.string().nullable(),
   document: z.string().nullable().describe('name of the PDF in the document store'),
   sha256: z.string().nullable(),
-  errors: z.array(z.string()).describe('the authority’s, cut where they are long'),
+  errors: z.array(z.string()).describe('the authority’s errors; long ones are cut'),
 });
 
-/** Rows that a result shows: a history keeps them once for every move that shows them. */
+/** The most rows in a result, because a history stores them again with each move that shows rows. */
 export const ROWS_IN_RESULT = 200;
 
-/** Result of the workflow, and answer to the query `filing`. */
+/** Result of `fileRemittances`, and answer to the query `filing`. */
 export const filingResult = z.object({
   filingId: z.string().nullable(),
   workflowId: z.string(),
@@ -203,26 +209,24 @@ export const filingResult = z.object({
   n: z.number().int(),
   state: z
     .enum([...FILING_STATES, 'refused'])
-    .describe('refused: the run recorded nothing; the errors say why, and recorded what stands under its reference'),
+    .describe('refused: the run recorded nothing; errors says why, recorded names the filing under its reference'),
   recorded: z
     .object({ filingId: z.string(), state: filingState, counts })
     .nullable()
-    .describe('of a refused run: the filing that stands under its reference'),
-  contentHash: z.string().nullable().describe('of the filing; of a refused run, of what was refused'),
+    .describe('for a refused run: the filing that is recorded under its reference'),
+  contentHash: z.string().nullable().describe('of the filing, or for a refused run of the refused content'),
   requestId: z.string().nullable(),
   dgftAckId: z.string().nullable(),
   counts,
   attention: z.string().nullable(),
   asked: z.boolean().describe('whether a person has been asked about an unknown outcome'),
-  seq: z.number().int().describe('moves so far; the ledger shows what this says once it has heard of as many'),
+  seq: z.number().int().describe('number of moves so far; the ledger is as new as this result once its seq is as high'),
   errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
-  attempt: z.string().nullable().describe('the attempt that resolve answers now'),
-  request: z.string().nullable().describe('the request that resolve answers instead'),
+  attempt: z.string().nullable().describe('the attempt that resolve can answer now'),
+  request: z.string().nullable().describe('the request that resolve can answer instead'),
   rows: z
     .array(resultRow)
-    .describe(
-      `the first ${ROWS_IN_RESULT}, once the authority was asked about them: as the last change of state left them`,
-    ),
-  moreRows: z.string().nullable().describe('how to read the other rows; null: there are no others'),
+    .describe(`the first ${ROWS_IN_RESULT}, once the authority was asked about them, as of the last change of state`),
+  moreRows: z.string().nullable().describe('how to read the other rows; null: there are none'),
 });
 export type FilingResult = z.infer<typeof filingResult>;

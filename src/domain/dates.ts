@@ -1,12 +1,10 @@
 /**
- * Filing dates are days in Asia/Kolkata as DDMMYYYY (spec: "Conventions"), never instants: nothing here reads the
- * machine's zone. Arithmetic runs on UTC midnights.
+ * Filing dates are days in Asia/Kolkata as DDMMYYYY (spec: "Conventions"), not instants. Nothing here uses the local
+ * time zone; arithmetic runs on UTC midnights.
  */
 
 /** A calendar date as DDMMYYYY text. */
 export type FilingDate = string;
-
-export type ParsedFilingDate = { ok: true; date: FilingDate } | { ok: false; reason: 'form' | 'impossible' };
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -14,7 +12,7 @@ export const DAY_MS = 24 * HOUR_MS;
 /** Asia/Kolkata is UTC+05:30 all year round. */
 export const KOLKATA_OFFSET_MS = 19_800_000;
 
-/** Years outside this range are typing errors (`0226`), which would otherwise pass as dates. */
+/** Years outside this range are refused as typing errors, such as `0226`. */
 const FIRST_YEAR = 1900;
 const LAST_YEAR = 2999;
 
@@ -28,11 +26,13 @@ const MONTH_NAMED = /^(\d{1,2})[ -]([A-Za-z]{3,9})[ -](\d{4})$/;
 const YEAR_FIRST = /^(\d{4})(\d{2})(\d{2})$/;
 const MONTHS = 'january february march april may june july august september october november december'.split(' ');
 
-/** The forms that {@link parseFilingDate} takes, in the words of the spec's own message. */
+/** The forms that {@link parseFilingDate} accepts, as the spec's error message lists them. */
 export const DATE_FORMS = 'DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD';
 
-/** Reads a date in the spec's forms, day first. `form`: none of them; `impossible`: a day such as 31/02/2026. */
-export function parseFilingDate(text: string): ParsedFilingDate {
+/** Parses a date in the spec's forms, day first. `form`: none of them; `impossible`: no real day (31/02/2026). */
+export function parseFilingDate(
+  text: string,
+): { ok: true; date: FilingDate } | { ok: false; reason: 'form' | 'impossible' } {
   const trimmed = text.trim();
   const dayFirst = DAY_FIRST.exec(trimmed);
   if (dayFirst) {
@@ -44,12 +44,12 @@ export function parseFilingDate(text: string): ParsedFilingDate {
   return { ok: false, reason: 'form' };
 }
 
-/** Whether a value is a DDMMYYYY text that names a real day: the only form that goes over the wire. */
+/** Whether a value is a real day as DDMMYYYY text, the only form that is sent. */
 export function isFilingDate(value: unknown): value is FilingDate {
   return typeof value === 'string' && /^\d{8}$/.test(value) && parseFilingDate(value).ok;
 }
 
-/** The filing date of `YYYY-MM-DD`. @throws RangeError for another form or no real day */
+/** Converts `YYYY-MM-DD`. @throws RangeError for another form or no real day */
 export function filingDateFromIso(iso: string): FilingDate {
   const parsed = ISO_DATE.test(iso) ? parseFilingDate(iso) : undefined;
   if (!parsed?.ok) throw new RangeError(`${JSON.stringify(iso)} is not a calendar date as YYYY-MM-DD.`);
@@ -57,8 +57,8 @@ export function filingDateFromIso(iso: string): FilingDate {
 }
 
 /**
- * Reads a date of a saved record, in any form that names one day. A timestamp with an offset is the day in Asia/Kolkata
- * (Indian and UTC midnight give the day that was meant), without one the day that it shows.
+ * Parses a date in any form that names exactly one day. A timestamp with an offset gives its day in Asia/Kolkata, so
+ * that Indian and UTC midnight both give the intended day; without an offset it gives the day as written.
  */
 export function filingDateFromAnything(value: unknown): FilingDate | null {
   if (typeof value !== 'string') return null;
@@ -78,8 +78,7 @@ export function filingDateFromAnything(value: unknown): FilingDate | null {
 function dateOfOtherForms(text: string): FilingDate | null {
   const [, day, month, year] = DOTTED.exec(text) ?? [];
   const [, namedDay, name = '', namedYear] = MONTH_NAMED.exec(text) ?? [];
-  // DDMMYYYY was tried before. No text is a date in both forms, because a year that begins with 19 to 29 is not a
-  // month.
+  // DDMMYYYY was tried before. No text is a date in both forms, because a year's first digits (19 to 29) are no month.
   const [, firstYear, firstMonth, firstDay] = YEAR_FIRST.exec(text) ?? [];
   const named = MONTHS.findIndex((full) => full === name.toLowerCase() || full.slice(0, 3) === name.toLowerCase());
   const parsed = day
@@ -92,31 +91,31 @@ function dateOfOtherForms(text: string): FilingDate | null {
 
 const INSTANT = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z/g;
 
-/** Texts name instants as `toISOString` writes them; this puts each as `show` writes it for its readers. */
+/** Replaces each instant in a text (in `toISOString` form) by what `show` returns for it. */
 export function withTimes(text: string, show: (at: string) => string): string {
   return text.replace(INSTANT, (at) => (Number.isNaN(Date.parse(at)) ? at : show(at)));
 }
 
-/** `2026-07-31 14:05 UTC`, for readers whose zone is not known. */
+/** Writes the instants of a text as `2026-07-31 14:05 UTC`, for readers whose time zone is unknown. */
 export const inUtc = (text: string): string => withTimes(text, (at) => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`);
 
-/** `YYYY-MM-DD` of a filing date. @throws RangeError when it is not one. */
+/** A filing date as `YYYY-MM-DD`. @throws RangeError for any other text */
 export function isoFromFilingDate(date: FilingDate): string {
   return new Date(utcMidnight(date)).toISOString().slice(0, 10);
 }
 
-/** YYYY-MM-DD of a date in any known form; null if it cannot be read. */
+/** A date in any known form as YYYY-MM-DD; null if it cannot be parsed. */
 export function isoFromAnything(value: unknown): string | null {
   const date = filingDateFromAnything(value);
   return date && isoFromFilingDate(date);
 }
 
-/** A filing date as YYYY-MM-DD; anything else as it is. */
+/** A filing date as YYYY-MM-DD; anything else unchanged. */
 export function dateText<T extends string | null>(date: T): T | string {
   return isFilingDate(date) ? isoFromFilingDate(date) : date;
 }
 
-/** A filing date as people write it, DD/MM/YYYY. */
+/** A filing date as DD/MM/YYYY, for people. */
 export const dayFirst = (date: FilingDate): string => `${date.slice(0, 2)}/${date.slice(2, 4)}/${date.slice(4)}`;
 
 /** Negative when `a` is the earlier day, 0 when the same. @throws RangeError for a non-date */
@@ -134,12 +133,12 @@ export function filingDateInKolkata(epochMs: number): FilingDate {
 }
 
 /**
- * Days of a window of fetch-details, both ends counted: no three months are shorter. The service takes "at most 3
- * months" (spec: "POST /genebrc/fetch-details"), and does not say whether it counts months or 90 days, or both ends.
+ * Days of a fetch-details window, both ends included. The service accepts "at most 3 months" (spec: "POST
+ * /genebrc/fetch-details") without saying how it counts; no three months are shorter than this.
  */
 export const WINDOW_DAYS = 89;
 
-/** Cuts a span of days (both ends included) into windows of at most {@link WINDOW_DAYS}, without gap or overlap. */
+/** Splits a span of days (both ends included) into windows of at most {@link WINDOW_DAYS}, without gap or overlap. */
 export function splitWindow(from: FilingDate, to: FilingDate) {
   const windows: { from: FilingDate; to: FilingDate }[] = [];
   for (let start = from; compareFilingDates(start, to) <= 0;) {
@@ -151,19 +150,19 @@ export function splitWindow(from: FilingDate, to: FilingDate) {
   return windows;
 }
 
-function fromParts(year: number, month: number, day: number): ParsedFilingDate {
+function fromParts(year: number, month: number, day: number): ReturnType<typeof parseFilingDate> {
   const date = new Date(Date.UTC(year, month - 1, day));
   const real =
     year >= FIRST_YEAR && year <= LAST_YEAR && date.getUTCMonth() === month - 1 && date.getUTCDate() === day && day > 0;
-  return real ? { ok: true, date: written(year, month, day) } : { ok: false, reason: 'impossible' };
+  return real ? { ok: true, date: formatDate(year, month, day) } : { ok: false, reason: 'impossible' };
 }
 
 function fromUtcMidnight(midnight: number): FilingDate {
   const date = new Date(midnight);
-  return written(date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate());
+  return formatDate(date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate());
 }
 
-function written(year: number, month: number, day: number): FilingDate {
+function formatDate(year: number, month: number, day: number): FilingDate {
   return `${day < 10 ? '0' : ''}${day}${month < 10 ? '0' : ''}${month}${String(year).padStart(4, '0')}`;
 }
 
@@ -179,7 +178,7 @@ const UNIT_MS = { ms: 1, s: 1_000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as cons
 
 export const DURATION_FORM = 'a number with ms, s, m, h or d, such as 90s or 1.5h';
 
-/** Milliseconds of `250ms`, `90s`, `10m`, `1.5h` or `2d`; null for any other text. Whole milliseconds, rounded. */
+/** Parses `250ms`, `90s`, `10m`, `1.5h` or `2d` into whole milliseconds, rounded; null for any other text. */
 export function parseDuration(text: string): number | null {
   const found = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/.exec(text.trim());
   if (!found) return null;

@@ -1,29 +1,29 @@
-/** Identities of texts, exporters, IRMs and mappings: everything compares by these; sent texts keep their form. */
+/** Identities of texts, exporters, IRMs and mappings, for comparing only; what is sent keeps its spelling. */
 import { filingDateFromAnything } from './dates';
 import { FIELD_NAMES, MAPPING_FIELDS } from './filing/mapping';
 import type { ExtraValues, Mapping, MappingField, MappingRow } from './filing/mapping';
 import { canonicalAmount, isAmount } from './money';
 import { normaliseHeader } from './rules/columns';
 
-/** Spaces, control and format characters, and what is drawn as nothing (zero-width, fillers, half a surrogate). */
-const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+/** White space, control and format characters, and others that are invisible (zero-width, fillers, half surrogates). */
+const INVISIBLE = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * A text in comparable form; leading zeros are dropped only in digits, as spreadsheets do. Refusing too much is the
- * safe mistake.
+ * A text in comparable form. Leading zeros are dropped from texts of digits only, as spreadsheets do. Where this treats
+ * two different texts as equal, a filing is refused, which is the safe mistake.
  */
 export function comparableText(text: string): string {
-  const plain = seen(seen(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
+  const plain = withoutInvisible(withoutInvisible(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
   return /^\d+$/.test(plain) ? plain.replace(/^0+(?=\d)/, '') : plain;
 }
 
-const seen = (text: string): string => text.replace(UNSEEN, '');
+const withoutInvisible = (text: string): string => text.replace(INVISIBLE, '');
 
 export function sameText(a: string, b: string): boolean {
   return comparableText(a) === comparableText(b);
 }
 
-/** An exporter id in comparable form. UUIDs are equal in either case; the service's own spelling is sent. */
+/** An exporter id in comparable form: UUIDs are equal in either case. The service's own spelling is sent. */
 function comparableId(exporterId: string): string {
   return exporterId.trim().toLowerCase();
 }
@@ -32,13 +32,13 @@ export function sameId(a: string, b: string): boolean {
   return comparableId(a) === comparableId(b);
 }
 
-/** Ten letters and digits, upper-cased (spec: "Platform customer"); else null: a placeholder makes no party. */
+/** An IEC in upper case, ten letters and digits (spec: "Platform customer"); null for anything else. */
 export function readIec(text: string | null | undefined): string | null {
-  const iec = seen((text ?? '').normalize('NFKC')).toUpperCase();
+  const iec = withoutInvisible((text ?? '').normalize('NFKC')).toUpperCase();
   return /^[A-Z0-9]{10}$/.test(iec) ? iec : null;
 }
 
-/** The only IEC that several records name; null if they name none, or more than one. */
+/** The IEC that all records with one share; null if they name none, or different ones. */
 export function agreedIec(texts: readonly (string | null)[]): string | null {
   const named = new Set(texts.map(readIec).filter((iec) => iec !== null));
   const [iec] = named;
@@ -47,7 +47,7 @@ export function agreedIec(texts: readonly (string | null)[]): string | null {
 
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 
-/** An IRM's number and AD code. Without IFSC and date: it has two, and either may be given. */
+/** An IRM's number and AD code; not its date, because an IRM has two and a row may give either. */
 export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
   return `${comparableText(irmNumber)} ${comparableText(irmAdCode)}`;
 }
@@ -57,7 +57,7 @@ export function comparableDate(date: string): string {
   return filingDateFromAnything(date) ?? comparableText(date);
 }
 
-/** By which a certificate of fetch-details is matched to a row: an entry has no IRM. Null if a part is missing. */
+/** Matches a fetch-details entry, which names no IRM, to a row. Null if a part is missing. */
 export function certificateIdentity(args: {
   document: string | null;
   date: string | null;
@@ -70,7 +70,7 @@ export function certificateIdentity(args: {
   return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
-/** The same of a row: what its certificate is matched by if the status does not name it. */
+/** The {@link certificateIdentity} of the certificate that a row would get. */
 export const certificateOfMapping = ({
   sbCumInvoiceNumber: document,
   sbCumInvoiceDate: date,
@@ -78,7 +78,7 @@ export const certificateOfMapping = ({
   irmFCC: currency,
 }: Mapping): string | null => certificateIdentity({ document, date, amount, currency });
 
-/** A mapping of one party as text: IRM, document with its date, and mapped amount. */
+/** The identity of a mapping within its party: IRM, document with date, and mapped amount. */
 export function mappingIdentity(
   mapping: IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>,
 ): string {
@@ -90,11 +90,11 @@ export function mappingIdentity(
   ]);
 }
 
-/** What names one IRM of an exporter, and where the page of a list ends. */
+/** Names one IRM of an exporter; also the cursor of a page of IRMs. */
 export const irmCursor = (irm: Record<'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmIssueDate', string>): string =>
   [irm.irmNumber, irm.irmAdCode, irm.irmIfscCode, irm.irmIssueDate].map(encodeURIComponent).join('/');
 
-/** The IRM that {@link irmCursor} names; null for another text. */
+/** Parses an {@link irmCursor}; null for any other text. */
 export function readIrmCursor(
   cursor: string,
 ): Record<'irmNumber' | 'adCode' | 'ifscCode' | 'issueDate', string> | null {
@@ -104,20 +104,23 @@ export function readIrmCursor(
       return null;
     return { irmNumber, adCode, ifscCode, issueDate };
   } catch {
-    // A stray percent sign.
+    // decodeURIComponent throws at a stray percent sign.
     return null;
   }
 }
 
-export interface FilingContent {
+/** A filing's canonical text, independent of row order and spelling. Its SHA-256 is the content hash. */
+export function canonicalContent({
+  exporterId,
+  uploadType,
+  declaration,
+  rows,
+}: {
   exporterId: string;
   uploadType: number;
   declaration: string;
   rows: readonly Pick<MappingRow, 'mapping' | 'extra'>[];
-}
-
-/** A filing's canonical text, whose SHA-256 is the content hash, whatever the order and spelling of its values. */
-export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
+}): string {
   const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));
   return JSON.stringify([comparableId(exporterId), uploadType, declaration, texts.sort()]);
 }

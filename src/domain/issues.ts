@@ -1,4 +1,4 @@
-/** What schemas find wrong with an input, in plain words. */
+/** Turns schema errors into plain messages and findings. */
 import type { z } from 'zod';
 import { errorAt, type Finding } from './rules/finding';
 
@@ -18,7 +18,7 @@ const kindOf = (expected: string): string => KINDS[expected] ?? expected;
 
 function kindOfValue(value: unknown): string {
   if (value === null) return 'null';
-  // What a query has in the place of a number.
+  // A query parameter that is not a number is coerced to NaN.
   if (Number.isNaN(value)) return 'no number';
   return kindOf(Array.isArray(value) ? 'array' : typeof value);
 }
@@ -33,7 +33,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries', set: ' entries' };
 
-/** Never the value: it may be a password in a wrong place. undefined: as the schema library says it. */
+/** Never includes the value, which may be a misplaced password. undefined: use zod's own message. */
 function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
   const missing = issue.input === undefined;
   switch (issue.code) {
@@ -56,14 +56,14 @@ function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-/** Given to each parse, not set for all: schemas of an application that uses our client keep their own words. */
+/** Passed to each parse instead of set globally, so that an application that uses our client keeps its own messages. */
 export const IN_PLAIN_WORDS = { error: inPlainWords };
 
-/** A problem found by a schema: the field, and what is wrong with it. */
+/** A schema error as `field: message`. */
 export function issueText({ path, message }: { path: readonly PropertyKey[]; message: string }): string {
   return `${path.join('.') || 'input'}: ${message}`;
 }
 
-/** Everything that a schema finds wrong with an input, as findings of no row. */
+/** All errors of a schema, as findings without a row. */
 export const invalidInput = ({ issues }: Pick<z.ZodError, 'issues'>): Finding[] =>
   issues.map((issue) => errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)));

@@ -1,11 +1,11 @@
-/** JSON of others, within bounds. */
+/** Parses foreign JSON within limits. */
 
-/** Deepest nesting that is parsed; what the service describes has six levels. */
+/** The deepest nesting that is parsed; the specification's answers have six levels. */
 const MAX_PARSED_DEPTH = 200;
-/** A refusal of every cell of the largest workbook, and the largest filing, have some 150,000 values. */
+/** The most values: a refusal of every cell of the largest workbook has about 150,000, as has the largest filing. */
 const MAX_VALUES = 500_000;
 
-/** Empty values take far more memory than their bytes, and deep nesting breaks readers. @throws SyntaxError */
+/** Limits the values (empty ones take far more memory than their bytes) and the nesting. @throws SyntaxError */
 export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
   let depth = 0;
   let values = 0;
@@ -31,14 +31,14 @@ export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
   }
 }
 
-/** Where a text of JSON ends that the quotation mark at `from` begins: quotation marks and backslashes are escaped. */
+/** The position of the quotation mark that closes the string which starts at `from`. */
 export function closingQuote(json: string, from: number): number {
   let at = from + 1;
   for (; at < json.length && json.charAt(at) !== '"'; at += 1) if (json.charAt(at) === '\\') at += 1;
   return at;
 }
 
-/** @throws SyntaxError for what is not JSON, has too many values, is nested too deeply or gives a value twice */
+/** @throws SyntaxError for invalid JSON, too many values, too deep nesting, or a repeated name in an object */
 export function parseBoundedJson(text: string): unknown {
   refuseExcess(text);
   const json: unknown = JSON.parse(text);
@@ -46,7 +46,7 @@ export function parseBoundedJson(text: string): unknown {
   return json;
 }
 
-/** Of two values of one name the parser takes the last, and nobody knows which one is meant. `text` is JSON. */
+/** Refuses repeated names in valid JSON: `JSON.parse` keeps only the last value, and either may be meant. */
 function refuseRepeatedNames(text: string): void {
   const colon = /\s*:/y;
   // The names of each open object; null: a list is open.

@@ -1,9 +1,9 @@
-/** Names that users of Temporal see: queues, workflow ids, search attributes. The contract fixes them. */
+/** Names that users of Temporal see: task queues, workflow ids, search attributes. Callers rely on them. */
 
 /** `live` for a `prod_` key, `test` for a `dev_` key (spec: "Conventions", environments). */
 export type Mode = 'test' | 'live';
 
-/** The mode a key works in, taken from its prefix; null for a prefix that the specification does not know. */
+/** The mode of an API key, by its prefix; null for a prefix that the specification does not know. */
 export function modeOfKey(apiKey: string): Mode | null {
   if (apiKey.startsWith('prod_')) return 'live';
   if (apiKey.startsWith('dev_')) return 'test';
@@ -26,7 +26,7 @@ export type RateClass = keyof typeof RATE_LIMITS;
 
 export const RATE_CLASSES = Object.keys(RATE_LIMITS) as RateClass[];
 
-/** Calls to the extraction service, which is another host: they have their own queue and pace. */
+/** Calls to the extraction service, another host, have their own task queue and pace. */
 export const EXTRACTION = 'extraction';
 
 /** The task queue of a rate class, or of extraction: `ebrc-push` for class push under the main queue `ebrc`. */
@@ -34,18 +34,18 @@ export function queueOfClass(mainQueue: string, rateClass: RateClass | typeof EX
   return `${mainQueue}-${rateClass}`;
 }
 
-/** `file/<mode>/<reference>`, with `/<n>` for all but the first. `/` and `%` are encoded: `R/2` is not `R`'s second. */
+/** `file/<mode>/<reference>`, with `/<n>` from the second on. Encodes `/` and `%`: `R/2` is not the second of `R`. */
 export function filingWorkflowId(mode: Mode, reference: string, n = 1): string {
   const name = reference.replace(/[%/]/g, (character) => (character === '%' ? '%25' : '%2F'));
   return n === 1 ? `file/${mode}/${name}` : `file/${mode}/${name}/${n}`;
 }
 
-/** A filing as commands name it: `REFERENCE`, or `REFERENCE#n` for every filing of the reference but the first. */
+/** A filing's name in commands: `REFERENCE`, or `REFERENCE#n` from the second filing on. */
 export function filingName({ reference, n }: { reference: string; n: number }): string {
   return n === 1 ? reference : `${reference}#${n}`;
 }
 
-/** Whether a reference reads as the name of another filing (`A#2`, an id): commands would find the wrong one. */
+/** Whether a reference looks like the name of another filing (`A#2`, an id), which commands would find instead. */
 export const namesAnotherFiling = (reference = ''): boolean =>
   /#\d+$|^file\/(test|live)\/|^F[0-9A-F]{15}$/u.test(reference);
 
@@ -64,13 +64,13 @@ export const ROWS_IN_A_LOCAL_STEP = 100;
 /** Failure type of a local step that must run as a normal activity instead. */
 export const NOT_LOCAL = 'not_local';
 
-/** Failure type of a step that several workers in a row did not survive. */
+/** Failure type of a step that ended several workers in a row. */
 export const SET_ASIDE = 'set_aside';
 
-/** Failure type of a step whose filing the ledger does not hold. */
+/** Failure type of a step whose filing is not in the ledger. */
 export const FILING_MISSING = 'filing_missing';
 
-/** Search attributes: opaque ids and phases only, because they are never encrypted. */
+/** Search attributes. They are never encrypted, so they hold only opaque ids and states. */
 export const SEARCH_ATTRIBUTES = {
   EbrcExporter: 'Keyword',
   EbrcState: 'Keyword',
@@ -80,7 +80,7 @@ export const SEARCH_ATTRIBUTES = {
   EbrcNeedsAttention: 'Bool',
 } as const;
 
-/** What a workflow shows of itself in lists; a part left out stays as it is. */
+/** Values of a workflow's search attributes; those left out stay unchanged. */
 export interface Indexed {
   exporterId?: string | null;
   state?: string;
@@ -90,10 +90,10 @@ export interface Indexed {
   needsAttention?: boolean;
 }
 
-/** That every visibility store takes; a longer keyword would keep the workflow out of all lists. */
+/** Every visibility store accepts keywords of this length; a longer one would keep the workflow out of all lists. */
 const KEYWORD_LENGTH = 250;
 
-/** As the SDK takes them in `upsertSearchAttributes` and in starts. */
+/** In the form of the SDK's `upsertSearchAttributes` and start options. */
 export function searchAttributes(args: Indexed) {
   const { exporterId, state, requestId, mode, reference, needsAttention } = args;
   const keywords = {
@@ -103,8 +103,7 @@ export function searchAttributes(args: Indexed) {
     EbrcMode: mode,
     EbrcReference: reference,
   };
-  // Values of an input that nobody has checked yet may be of any type; a wrong one would fail the workflow task for
-  // ever.
+  // The values may come from an unchecked input and have any type; a wrong type would fail each workflow task.
   const pairs = Object.entries(keywords).flatMap(([name, value]) =>
     typeof value === 'string' && value !== ''
       ? [{ key: { name, type: 'KEYWORD' as const }, value: value.slice(0, KEYWORD_LENGTH) }]

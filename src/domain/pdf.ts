@@ -4,12 +4,12 @@ const END = Buffer.from('%%EOF');
 const OBJECT = Buffer.from(' obj');
 const OVERLAP_BYTES = 16;
 
-/** First of all, behind a byte order mark and what PDF counts as white space. */
-const FIRST = /^(?:\xef\xbb\xbf|[\0\t\n\f\r ])*%PDF-/u;
-/** Behind other bytes, such as those of a mail or a printer: a whole line, because a text may quote a header. */
-const WITHIN = /%PDF-\d\.\d[\0\t\n\f\r ]/u;
+/** A header at the start, after a byte order mark or PDF white space. */
+const HEADER_AT_START = /^(?:\xef\xbb\xbf|[\0\t\n\f\r ])*%PDF-/u;
+/** A header after other bytes (of a mail or a printer); with its version and line end, because a text may quote one. */
+const HEADER_WITHIN = /%PDF-\d\.\d[\0\t\n\f\r ]/u;
 
-/** Checks a stream for a complete PDF. An object after the last end marker means that the rest is missing. */
+/** Checks whether a stream is a complete PDF: an object after the last end marker means that the rest is missing. */
 export class PdfScan {
   private head = Buffer.alloc(0);
   private carried = Buffer.alloc(0);
@@ -26,12 +26,12 @@ export class PdfScan {
     const object = lastObject(seen);
     if (object >= 0) this.objectAt = from + object;
     this.bytes += piece.length;
-    // Copied, because a slice would keep the whole large piece in memory.
+    // A copy, because a slice would keep the whole piece in memory.
     this.carried = Buffer.from(seen.subarray(-OVERLAP_BYTES));
     return this;
   }
 
-  /** What is wrong with the PDF, once all of it has passed; null if it is complete. */
+  /** Call after the last piece. @returns what is wrong with the PDF; null if it is complete */
   problem(): string | null {
     if (this.bytes === 0) return 'the PDF is empty';
     if (!startsAsPdf(this.head)) return 'it is not a PDF: its first bytes are something else';
@@ -41,15 +41,15 @@ export class PdfScan {
 
 function startsAsPdf(head: Buffer): boolean {
   const text = head.toString('latin1');
-  return FIRST.test(text) || WITHIN.test(text);
+  return HEADER_AT_START.test(text) || HEADER_WITHIN.test(text);
 }
 
-/** Where the last object begins, such as `12 0 obj`: a number before, no letter behind. */
+/** The position of the last object header, such as `12 0 obj`: a digit before ` obj`, no letter after it. */
 function lastObject(bytes: Buffer): number {
   for (let at = bytes.lastIndexOf(OBJECT); at > 0; at = bytes.lastIndexOf(OBJECT, at - 1)) {
     const before = bytes[at - 1] ?? 0;
-    const behind = bytes[at + OBJECT.length] ?? 0x20;
-    if (before >= 0x30 && before <= 0x39 && !/[a-z]/iu.test(String.fromCharCode(behind))) return at;
+    const after = bytes[at + OBJECT.length] ?? 0x20;
+    if (before >= 0x30 && before <= 0x39 && !/[a-z]/iu.test(String.fromCharCode(after))) return at;
   }
   return -1;
 }
@@ -57,7 +57,7 @@ function lastObject(bytes: Buffer): number {
 /** "Under 5 MB" (spec: "Extraction service"). */
 export const MAX_EXTRACTION_BYTES = 5 * 1024 * 1024 - 1;
 
-/** Why a file cannot be sent to the extraction service; null if it can. @param bytes its length, if above `content` */
+/** Why the extraction service cannot get a file, or null. @param bytes its size, if `content` is only its start */
 export function pdfProblem(
   content: Buffer,
   bytes: number = content.length,
@@ -71,5 +71,5 @@ export function pdfProblem(
   return problem === null ? null : { code: 'not_a_pdf', message: problem };
 }
 
-/** Whether a PDF names an encryption: it may open with a password only, or limit printing alone. */
+/** Whether a PDF is encrypted: it may need a password to open, or only restrict printing. */
 export const isEncrypted = (content: Buffer): boolean => content.includes('/Encrypt');

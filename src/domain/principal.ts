@@ -1,4 +1,4 @@
-/** Who may use the HTTP door, and what for. */
+/** Principals of the HTTP API and their roles. */
 import type { Mode } from './names';
 import { comparableText } from './identity';
 
@@ -7,19 +7,19 @@ export const ROLES = ['viewer', 'maker', 'checker', 'admin'] as const;
 
 export type Role = (typeof ROLES)[number];
 
-/** A person or a system that uses the door. */
+/** A person or a system that uses the HTTP API. */
 export interface Principal {
   principalId: string;
   mode: Mode;
   name: string;
   isSystem: boolean;
   roles: Role[];
-  /** Ids of the exporters that it may see, in lower case; null: all. */
+  /** Ids of the exporters that the principal may see, in lower case; null: all. */
   exporters: string[] | null;
   expiresAt: Date | null;
 }
 
-/** The roles of which one is enough for an action that somebody answers for. */
+/** For each action that needs a grant, the roles of which one is enough. */
 export const MAY = {
   file: ['maker'],
   approve: ['checker'],
@@ -29,20 +29,20 @@ export const MAY = {
   policy: ['admin'],
 } as const satisfies Record<string, readonly Role[]>;
 
-/** Said where a second person is asked for and somebody without a token answers. */
+/** The message when two persons are needed and somebody answers without a token. */
 export const NEEDS_TOKEN =
   'two persons have to answer for it, and a name alone proves nobody: set EBRC_TOKEN to a token of your own (`ebrc principals add` makes one), or use the HTTP API';
 
-/** Punctuation and symbols: `asha.` and `"asha"` are the person `asha`. */
-const AROUND = /[\p{P}\p{S}]/u;
+/** Ignored around a name: `asha.` and `"asha"` are the person `asha`. */
+const PUNCTUATION = /[\p{P}\p{S}]/u;
 
-/** A person's name in comparable form, without punctuation around it. Empty if the text names nobody. */
+/** A person's name in comparable form, without punctuation around it. Empty if it names nobody. */
 export function personKey(name: unknown): string {
   if (typeof name !== 'string') return '';
-  // A Braille pattern without dots is drawn as a blank, and Unicode counts it as none.
+  // The empty Braille pattern looks blank, but Unicode does not count it as white space.
   const characters = [...comparableText(name.replaceAll('\u2800', ''))];
   let [start, end] = [0, characters.length];
-  while (start < end && AROUND.test(characters[start] ?? '')) start += 1;
-  while (end > start && AROUND.test(characters[end - 1] ?? '')) end -= 1;
+  while (start < end && PUNCTUATION.test(characters[start] ?? '')) start += 1;
+  while (end > start && PUNCTUATION.test(characters[end - 1] ?? '')) end -= 1;
   return comparableText(characters.slice(start, end).join(''));
 }

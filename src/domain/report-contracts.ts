@@ -8,7 +8,7 @@ import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 export const isoDate = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/u, 'a date is YYYY-MM-DD')
-  .refine((text) => parseFilingDate(text).ok, 'no calendar has this day');
+  .refine((text) => parseFilingDate(text).ok, 'is not a calendar day');
 
 export const reconcileInput = z
   .strictObject({
@@ -35,14 +35,16 @@ export const reconcileResult = z.object({
   opened: z.number().int(),
   closed: z.number().int(),
   healed: z.number().int(),
-  counts: z.record(z.enum(FINDING_KINDS), z.number().int()).describe('open findings of what was reconciled, by kind'),
+  counts: z
+    .record(z.enum(FINDING_KINDS), z.number().int())
+    .describe('open findings of the reconciled parties, by kind'),
   skipped: z.array(z.object({ exporterId: z.string(), reason: z.string() })),
 });
 export type ReconcileResult = z.infer<typeof reconcileResult>;
 
 export const dailyReportInput = z.strictObject({
   mode,
-  on: isoDate.optional().describe('the day that it is about; left out: today in Asia/Kolkata'),
+  on: isoDate.optional().describe('the day of the report; left out: today in Asia/Kolkata'),
   grouping: z.enum(['western', 'indian']).default('western').describe('1,234,567 or 12,34,567'),
 });
 export type DailyReportInput = z.input<typeof dailyReportInput>;
@@ -54,13 +56,13 @@ const storedReport = z.object({
   bytes: z.number().int(),
 });
 
-/** The documents of a daily report, and its main figures; definitions, trends and rows are in the documents. */
+/** The documents of a daily report and its main figures. Definitions, trends and rows are only in the documents. */
 export const dailyReportResult = z.object({
   on: z.string(),
   madeAt: z.string(),
   page: storedReport,
   workbook: storedReport,
-  alarms: z.number().int().describe('figures beyond what is meant to be'),
+  alarms: z.number().int().describe('number of figures outside their intended range'),
   figures: z.array(
     z.object({
       group: z.string(),

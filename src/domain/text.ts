@@ -1,28 +1,28 @@
-/** Makes external texts safe to store, print and put into Markdown. */
+/** Makes external texts safe to store, print and show in Markdown, HTML and spreadsheets. */
 
 export const TEXT_BYTES = 2_048;
 
 /** Line separators; each becomes a space, so that words stay separate. */
 const LINE_ENDS = /[\t\n\v\f\r\u0085\u2028\u2029]+/gu;
-/** With the flag u, only an unpaired surrogate matches. */
+/** With the flag u, `\p{Cs}` matches only unpaired surrogates. */
 const CONTROLS = /[\p{Cc}\p{Cs}]/gu;
-/** They reverse the display order. Joiners are kept, because Indic scripts need them. */
+/** Characters that change the display order. Joiners are kept, because Indic scripts need them. */
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-/** Invisible characters that can hide in a text. */
+/** Other invisible characters. */
 const INVISIBLE = /[\u00ad\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
-/** Without control characters and broken surrogates, which PostgreSQL and Temporal do not take. */
+/** Removes control characters and unpaired surrogates, which PostgreSQL and Temporal do not accept. */
 export function cleanText(text: string): string {
   return text.replace(LINE_ENDS, ' ').replace(CONTROLS, '');
 }
 
-/** PostgreSQL takes no NUL, and half a surrogate pair is no character. */
+/** NUL and unpaired surrogates, which PostgreSQL does not accept. */
 const UNSTORABLE = /\u0000|\p{Cs}/u;
 
-/** Whether the ledger can hold a text. */
+/** Whether PostgreSQL can store a text. */
 export const isStorable = (text: string): boolean => !UNSTORABLE.test(text);
 
-/** A text of at most `maxBytes` bytes of UTF-8; one that is cut ends in `…`. */
+/** Cuts a text to at most `maxBytes` bytes of UTF-8; a cut text ends in `…`. */
 export function cutText(text: string, maxBytes = TEXT_BYTES): string {
   // No UTF-16 unit takes more than three bytes.
   if (text.length * 3 <= maxBytes) return text;
@@ -40,14 +40,14 @@ export function cutText(text: string, maxBytes = TEXT_BYTES): string {
 
 const NO_VALUE = /^(?:-{0,3}|n\.?\/?a\.?|null|nil)$/iu;
 
-/** Whether a text of the service means "no value". Trimmed first: a pattern with blanks at both ends backtracks. */
+/** Whether a text of the service means "no value". Trimmed first, because a pattern for blanks would backtrack. */
 export function meansNoValue(text: string): boolean {
   return NO_VALUE.test(text.trim());
 }
 
 /** Ends a text with one full stop, so that another sentence may follow. */
 export function asSentence(text: string): string {
-  // A pattern for the end would be tried again at each blank in the middle.
+  // A loop, because a pattern anchored at the end would be tried at each blank in the text.
   let end = text.length;
   while (end > 0 && /[\s.]/u.test(text[end - 1] ?? '')) end -= 1;
   return `${text.slice(0, end)}.`;
@@ -62,28 +62,28 @@ export function utf8Bytes(text: string): number {
   let bytes = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    // Each half of a surrogate pair counts two of its four bytes.
+    // Each half of a surrogate pair counts as two of its four bytes.
     bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 2 : 3;
   }
   return bytes;
 }
 
-/** For a terminal or a cell: one line, without control sequences, shown in the order in which it is written. */
+/** One line for a terminal or a cell, without control sequences and characters that change the display order. */
 export function printable(text: string): string {
   return cleanText(text).replace(BIDI, '').replace(INVISIBLE, '');
 }
 
-/** As `printable`, for a multi-line text that we compose ourselves: line feeds are kept. */
+/** {@link printable} for each line of a text that we compose ourselves. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-/** For Markdown (the current details and summaries of the Temporal UI): without mark-up, HTML and links. */
+/** Escapes a text for the Markdown of the Temporal UI: no mark-up, HTML or links. */
 export function markdownText(text: string): string {
   return (
     printable(text)
       .replace(/[\\`*[\]<>|~#&!]/gu, '\\$&')
-      // Between letters an underscore is no mark-up, so that our own terms, such as outcome_unknown, stay readable.
+      // An underscore between letters is no mark-up; leaving it keeps terms such as outcome_unknown readable.
       .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\_')
       .replace(/:(?=\/\/)/gu, '\\:')
       .replace(/\bwww\./giu, 'www\\.')
@@ -92,15 +92,15 @@ export function markdownText(text: string): string {
   );
 }
 
-/** Temporal refuses summaries that are much longer, and fails the whole workflow task with them. */
+/** Temporal fails the workflow task for a summary that is much longer. */
 const SUMMARY_BYTES = 200;
 
-/** As `markdownText`, for a summary: one line of the Temporal UI. */
+/** {@link markdownText} for a summary of the Temporal UI. */
 export function summaryText(text: string): string {
   return cutText(markdownText(text), SUMMARY_BYTES);
 }
 
-/** JSON that is safe on a terminal: characters that JSON leaves are escaped, which does not change its value. */
+/** JSON that is safe on a terminal: escapes more characters than JSON has to, which does not change its value. */
 export function printableJson(document: unknown, indent = 2): string {
   return JSON.stringify(document, null, indent).replace(
     /[\u007f-\u009f\u00ad\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/gu,
@@ -108,7 +108,7 @@ export function printableJson(document: unknown, indent = 2): string {
   );
 }
 
-/** Shown text, safe in case a spreadsheet takes it for a formula. A filed value is never changed. */
+/** Quotes a text that a spreadsheet may take for a formula. For display only: filed values are never changed. */
 export function harmless(text: string): string {
   return FORMULA.test(text) ? `'${text}` : text;
 }
@@ -121,21 +121,21 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Printable text for a page: in its text and in quoted values of attributes. */
+/** Printable text, escaped for HTML text and quoted attribute values. */
 export function htmlText(text: string): string {
   return printable(text).replace(/[&<>"']/gu, (character) => ENTITIES[character] ?? character);
 }
 
-/** Spreadsheets take full-width signs for the plain ones, and skip blanks before them. */
+/** Spreadsheets treat full-width signs as the plain ones and skip blanks before them. */
 const FORMULA = /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 const NUMBER = /^\s*-[\d.,]+\s*$/u;
 
-/** Whether a spreadsheet may take a value for a formula; a number below zero is none. */
+/** Whether a spreadsheet may take a value for a formula; a negative number is none. */
 export function valueReadsAsFormula(value: string): boolean {
   return FORMULA.test(value) && !NUMBER.test(value);
 }
 
-/** A value for people: `field: text; field: text`, at any depth, without what is empty. */
+/** A value as text for people: `field: text; field: text`, at any depth, without empty parts. */
 export function plainText(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value !== 'object') return typeof value === 'string' ? value : JSON.stringify(value);

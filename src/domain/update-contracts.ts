@@ -1,4 +1,4 @@
-/** Arguments of the updates, and how they fail, for callers in any Temporal SDK; `schemas/` is generated from them. */
+/** Arguments and failures of the updates, for callers in any Temporal SDK. `schemas/` is generated from this file. */
 import { z } from 'zod';
 import { finding, text } from './contracts';
 import { personKey } from './principal';
@@ -10,7 +10,7 @@ const by = text
   .refine((name) => personKey(name) !== '', 'names nobody')
   .describe('who says it');
 const note = text.trim().min(1, 'is empty: say why').max(2_000);
-const named = text.min(1).max(300);
+const identifier = text.min(1).max(300);
 const row = z.int32();
 
 /** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
@@ -20,36 +20,36 @@ export type ApproveArgs = z.infer<typeof approveArgs>;
 export const resolveArgs = z
   .strictObject({
     as: z.enum(['filed', 'not-filed']),
-    attemptId: named
+    attemptId: identifier
       .optional()
-      .describe('the attempt that the answer is about, as the filing shows it in attempt; refused for any other'),
-    requestId: named
+      .describe('the attempt that the answer is about, as the filing shows it in `attempt`; any other is refused'),
+    requestId: identifier
       .optional()
-      .describe('filed: under which request. not-filed: about which request, where no attempt is in doubt'),
+      .describe('filed: the request under which it was filed. not-filed: the request in question, if no attempt is'),
     rows: z
       .array(row)
       .min(1)
       .max(MAX_FILING_ROWS)
       .optional()
-      .describe('not-filed of a request: these rows of the caller’s file alone'),
+      .describe('not-filed about a request: only these rows of the caller’s file'),
     certificates: z
-      .array(z.strictObject({ row, eBRCNumber: named }))
+      .array(z.strictObject({ row, eBRCNumber: identifier }))
       .max(MAX_FILING_ROWS)
       .optional()
-      .describe('filed: the certificate of each row; two persons have to name the same'),
+      .describe('filed: the certificate of each row; two persons have to name the same ones'),
     notOurs: z
-      .array(named)
+      .array(identifier)
       .max(MAX_FILING_ROWS)
       .optional()
       .describe(
-        'not-filed although these certificates agree with its rows, or these requests were named for it: another ' +
-          'filing’s, say two persons',
+        'not-filed: certificates that agree with its rows, or requests that were named for it, but belong to another ' +
+          'filing; two persons have to say so',
       ),
     unseen: z
       .boolean()
       .optional()
       .describe(
-        'not-filed although no complete look at the certificates was possible for a settle window: two persons',
+        'not-filed although no complete look at the certificates was possible for a settle window; two persons have to say so',
       ),
     note,
     by,
@@ -73,15 +73,14 @@ export const submitCredentialsArgs = z.strictObject({
   by: by.describe('who gives the consent to submit them'),
 });
 
-/** First of the details with which an update of a filing fails (ApplicationFailure). */
+/** The first detail of the ApplicationFailure with which an update of a filing fails. */
 export const refusalDetails = z.object({
   code: z
     .string()
     .describe(
-      'refused, reference_taken: do not send it again; run_ending: send it again; second_person: noted, a second person has to say the same',
+      'refused, reference_taken: do not repeat the update; run_ending: repeat it; second_person: recorded, a second person has to say the same',
     ),
   errors: z.array(finding),
   holder: z.string().nullable().optional().describe('reference_taken: id of the filing that has the reference'),
   state: z.string().nullable().optional().describe('reference_taken: the state of that filing'),
 });
-export type RefusalDetails = z.infer<typeof refusalDetails>;

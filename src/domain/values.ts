@@ -1,4 +1,4 @@
-/** Groups items by a key. Keys and items keep their order of first appearance; items without a key are left out. */
+/** Groups items by a key, in order of first appearance; items without a key are left out. */
 export function groupBy<T>(items: Iterable<T>, keyOf: (item: T) => string | undefined): Map<string, [T, ...T[]]> {
   const groups = new Map<string, [T, ...T[]]>();
   for (const item of items) {
@@ -11,23 +11,23 @@ export function groupBy<T>(items: Iterable<T>, keyOf: (item: T) => string | unde
   return groups;
 }
 
-/** The message about an input for the other mode. @param what for example `The report is for` */
+/** The message about an input for the other mode. @param what its start, e.g. `The report is for` */
 export function otherModeText(what: string, asked: string, own: string): string {
   return `${what} ${asked} mode, but this worker's key works in ${own} mode.`;
 }
 
-/** An object, and no list. */
+/** Whether a value is an object and not an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Runs its work once, however often it is called; every caller waits for the same result. */
+/** Runs the work at the first call; every caller gets the same promise. */
 export function once<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => (running ??= work());
 }
 
-/** Processes a list in order, some items at a time. Once one fails, no other is begun. @throws what it throws */
+/** Processes a list in order, at most `atOnce` items in parallel; after a failure no other is started. @throws it */
 export async function forEachLimited<T>(
   items: readonly T[],
   atOnce: number,
@@ -44,7 +44,7 @@ export async function forEachLimited<T>(
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, lane));
 }
 
-/** One look at a time for each key; requests that come during one share the next, so none sees an older state. */
+/** Makes one call at a time for each key. Calls during one share the next, so that none gets an older state. */
 export function inTurn<T>(look: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const turns = new Map<string, { now: Promise<unknown>; next?: Promise<T> }>();
 

@@ -1,4 +1,4 @@
-/** Decodes payloads for the Temporal UI and CLI, over HTTP as they ask for it. */
+/** The codec server, which decodes payloads for the Temporal UI and CLI over HTTP. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -9,21 +9,16 @@ export interface CodecServerOptions {
   codec: PayloadCodec;
   /** Required as `Authorization: Bearer …`, if given. */
   token?: string;
-  /** Pages that a browser may call it from, such as the address of the Temporal UI. */
+  /** Origins that browsers may call from, such as the address of the Temporal UI. */
   origins: readonly string[];
   host: string;
-  /** 0 takes a free one. */
+  /** 0 chooses a free port. */
   port: number;
-  /** Certificate and key, PEM, to serve https. */
+  /** Certificate and key (PEM), to serve https. */
   tls?: { cert: string; key: string };
 }
 
-export interface CodecServer {
-  url: string;
-  close(): Promise<void>;
-}
-
-/** A page of history holds megabytes of payloads; base64 adds a third. */
+/** A page of a history can hold megabytes of payloads; base64 adds a third. */
 const BODY_LIMIT = 32 * 1024 * 1024;
 
 const body = z.object({
@@ -32,8 +27,8 @@ const body = z.object({
     .default([]),
 });
 
-/** Serves POST /decode and, with a token, POST /encode: what is encoded here is taken for our own. */
-export async function startCodecServer(options: CodecServerOptions): Promise<CodecServer> {
+/** Serves POST /decode; POST /encode only with a token, because encoded payloads count as our own. */
+export async function startCodecServer(options: CodecServerOptions): Promise<{ url: string; close(): Promise<void> }> {
   const { codec, host, port, tls, token } = options;
   const app: FastifyInstance = tls
     ? Fastify({ logger: false, bodyLimit: BODY_LIMIT, https: tls })
@@ -83,10 +78,10 @@ function allowOrigin({ origins }: CodecServerOptions, request: FastifyRequest, r
 }
 
 function isAllowed({ token, origins }: CodecServerOptions, { headers }: FastifyRequest): boolean {
-  // A page of another origin must not be able to use this server: without a token, its calls would reach it.
+  // Refuse pages of other origins; without a token their calls would be answered.
   if (headers.origin !== undefined && !origins.includes(headers.origin)) return false;
   if (token === undefined) return true;
-  // The UI sends its own access token in a separate header, if it is configured to pass it on.
+  // If configured so, the UI passes the user's access token on, in a separate header.
   const given = [headers.authorization, headers['authorization-extras']].flat();
   return given.some((value) => sameText(value?.replace(/^Bearer\s+/i, '') ?? '', token));
 }

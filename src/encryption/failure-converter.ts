@@ -1,4 +1,4 @@
 import { DefaultFailureConverter } from '@temporalio/common';
 
-/** Encrypts failures' messages and stacks, which name exporters and amounts. Loaded by path, everywhere. */
+/** Encrypts the messages and stacks of failures, which name exporters and amounts. Loaded by its path. */
 export const failureConverter = new DefaultFailureConverter({ encodeCommonAttributes: true });

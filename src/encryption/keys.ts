@@ -1,10 +1,10 @@
 import { hkdfSync } from 'node:crypto';
 
-/** Its message says what is wrong and what to do; no part of a secret is in it or in its cause. */
+/** An error of keys or encrypted data. Neither its message nor its cause contains a secret. */
 export class EncryptionError extends Error {
   override readonly name: string = 'EncryptionError';
 
-  /** @param code `keys_invalid`, `key_missing`, `unreadable` (another key, or changed), or a store's own */
+  /** @param code `keys_invalid`, `key_missing`, `unreadable` (wrong key or changed data), or a store's own code */
   constructor(
     readonly code: string,
     message: string,
@@ -13,14 +13,14 @@ export class EncryptionError extends Error {
   }
 }
 
-/** What was encrypted under a key that is not configured. */
+/** The error for data that is encrypted under a key that is not configured. */
 export const missingKey = (keyId: string) =>
   new EncryptionError(
     'key_missing',
     `It is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY or EBRC_PAYLOAD_KEY: add it after the first.`,
   );
 
-/** What does not open with a key that is configured. */
+/** The error for data that a configured key does not decrypt. */
 export const unreadable = (keyId: string) =>
   new EncryptionError(
     'unreadable',
@@ -28,14 +28,14 @@ export const unreadable = (keyId: string) =>
   );
 
 export interface EncryptionKey {
-  /** Stored with the data that is encrypted under the key. */
+  /** Stored with the encrypted data. */
   id: string;
   key: Buffer;
 }
 
 /**
- * Sub-keys for each purpose: a codec server cannot decrypt passwords. The texts are part of the keys: what was
- * encrypted under a changed one cannot be opened.
+ * Contexts of the sub-keys, one for each purpose, so that a codec server cannot decrypt passwords. They must not
+ * change, because they are part of the keys.
  */
 const PURPOSES = {
   vault: 'ebrc/1/vault',
@@ -44,7 +44,7 @@ const PURPOSES = {
 
 const KEY_BYTES = 32;
 
-/** Sub-keys for a purpose by key id (HKDF-SHA-256). @throws EncryptionError for no key, not 32 bytes, repeated ids */
+/** Derives the sub-keys for a purpose (HKDF-SHA-256). @throws EncryptionError for no key, not 32 bytes, repeated ids */
 export function subKeys(
   keys: readonly EncryptionKey[],
   purpose: keyof typeof PURPOSES,
@@ -56,7 +56,7 @@ export function subKeys(
   return [first as EncryptionKey, ...more];
 }
 
-/** Keys as they are, if they can be used. @throws EncryptionError as {@link subKeys} */
+/** The unchanged keys, after a check. @throws EncryptionError as {@link subKeys} */
 export function checkedKeys(keys: readonly EncryptionKey[]): [EncryptionKey, ...EncryptionKey[]] {
   if (new Set(keys.map(({ id }) => id)).size !== keys.length) {
     throw new EncryptionError(

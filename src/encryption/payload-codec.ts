@@ -9,7 +9,7 @@ const ENCODING = 'binary/encrypted';
 const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Authenticated with every payload: data of another use of the sub-key is not mistaken for one. */
+/** Authenticated with every payload, so that data of another use of the sub-key is not taken for a payload. */
 const CONTEXT = Buffer.from('temporal payload');
 
 const utf8 = new TextEncoder();
@@ -17,32 +17,34 @@ const text = new TextDecoder();
 
 const NULL: Payload = { metadata: { encoding: utf8.encode('json/plain') }, data: utf8.encode('null') };
 
-export interface PayloadCodecOptions {
+/** Rows of a filing have about 75,000 values in 2 MB, Temporal's limit of a payload. */
+const MAX_VALUES = 100_000;
+
+/**
+ * Encrypts payloads with AES-256-GCM under the first key, whose id is in the metadata. Decrypts payloads under any of
+ * the keys, and passes unencrypted ones through.
+ * @throws EncryptionError for keys that cannot be used
+ */
+export function createPayloadCodec({
+  keys,
+  onUnreadable,
+  bounded = false,
+}: {
   /** The payload keys, the current one first. */
   keys: readonly EncryptionKey[];
   /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
   /**
-   * Reads JSON beyond any input of ours as null, which every schema refuses: 2 MB of `{},` take forty in the workflows'
+   * Reads JSON with far too many values as null, which every schema refuses: 2 MB of `{},` take 40 MB in the workflow
    * thread, and would end one worker after another.
    */
   bounded?: boolean;
-}
-
-/** 2 MB, the most that Temporal takes, have some 75,000 in rows of a filing. */
-const MAX_VALUES = 100_000;
-
-/**
- * Encrypts every payload with AES-256-GCM under the first key, whose id is in the metadata; reads those under the other
- * keys, and unencrypted ones.
- * @throws EncryptionError for keys that cannot be used
- */
-export function createPayloadCodec({ keys, onUnreadable, bounded = false }: PayloadCodecOptions): PayloadCodec {
+}): PayloadCodec {
   const usable = checkedKeys(keys);
   const [current] = usable;
   return {
     encode: (payloads) => Promise.resolve(payloads.map((payload) => encrypt(current, payload))),
-    // Rejects instead of throwing: a caller of a promise does not expect an exception.
+    // Async, so that it rejects instead of throwing.
     decode: async (payloads) => {
       try {
         const opened = payloads.map((payload) => decrypt(usable, payload));
@@ -55,7 +57,7 @@ export function createPayloadCodec({ keys, onUnreadable, bounded = false }: Payl
   };
 }
 
-/** The data is the nonce, the ciphertext and its tag. */
+/** The encrypted data is nonce, ciphertext and tag. */
 function encrypt({ id, key }: EncryptionKey, payload: Payload): Payload {
   const whole = temporal.api.common.v1.Payload.encode(payload).finish();
   const nonce = randomBytes(NONCE_BYTES);
@@ -88,7 +90,7 @@ function decrypt(keys: readonly EncryptionKey[], payload: Payload): Payload {
 function withinBounds(payload: Payload): Payload {
   if (!text.decode(payload.metadata?.['encoding'] ?? new Uint8Array()).startsWith('json/')) return payload;
   try {
-    // What is counted are ASCII characters, which no other character has a byte of.
+    // latin1 is enough: only ASCII characters are counted, whose bytes occur in no other character of UTF-8.
     refuseExcess(Buffer.from(payload.data ?? new Uint8Array()).toString('latin1'), MAX_VALUES);
     return payload;
   } catch {
@@ -96,13 +98,13 @@ function withinBounds(payload: Payload): Payload {
   }
 }
 
-/** Path of the module; the workflow bundle for encrypted payloads is built with it too. */
+/** Path of the module. The workflow bundle for encrypted payloads is built with it too. */
 export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-converter'));
 
-/** What clients and workers encrypt with; undefined: nothing is. @throws EncryptionError for unusable keys */
+/** The data converter of clients and workers; undefined without keys. @throws EncryptionError for unusable keys */
 export function dataConverterOf(
   keys: readonly EncryptionKey[],
-  options: Omit<PayloadCodecOptions, 'keys'> = {},
+  options: Omit<Parameters<typeof createPayloadCodec>[0], 'keys'> = {},
 ): DataConverter | undefined {
   if (keys.length === 0) return undefined;
   return { payloadCodecs: [createPayloadCodec({ keys, ...options })], failureConverterPath: FAILURE_CONVERTER };

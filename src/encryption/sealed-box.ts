@@ -3,21 +3,14 @@ import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/c
 import { missingKey, subKeys, unreadable, type EncryptionKey } from './keys';
 
 export interface PublicKey {
-  /** Id of the key that it is derived from. */
+  /** Id of the key that the public key is derived from. */
   keyId: string;
   publicKey: Buffer;
 }
 
-/** The key pairs that are derived from the keys of the vault: the first one is the current one, all of them open. */
-export interface BoxOpener {
-  publicKeys(): Promise<[PublicKey, ...PublicKey[]]>;
-  /** @throws EncryptionError `key_missing` or `unreadable` */
-  open(box: { keyId: string; sealed: Buffer }, context: string): Promise<Buffer>;
-}
-
 const suite = new CipherSuite({ kem: new DhkemP256HkdfSha256(), kdf: new HkdfSha256(), aead: new Aes256Gcm() });
 
-/** Seals bytes for the holder of the private key; they open only with the same `context`, which is not stored. */
+/** Seals bytes for the holder of the private key. They open only with the same `context`, which is not stored. */
 export async function sealTo({ publicKey }: PublicKey, bytes: Buffer, context: string): Promise<Buffer> {
   const recipientPublicKey = (await suite.kem.deserializePublicKey(publicKey)) as webcrypto.CryptoKey;
   const { enc, ct } = await suite.seal({ recipientPublicKey, info: Buffer.from(context) }, bytes);
@@ -29,14 +22,17 @@ const keyPair = async ({ id, key }: EncryptionKey) => ({
   pair: (await suite.kem.deriveKeyPair(key)) as webcrypto.CryptoKeyPair,
 });
 
-/** @throws EncryptionError `keys_invalid` */
-export function createBoxOpener(keys: readonly EncryptionKey[]): BoxOpener {
+/**
+ * Opens boxes with the key pairs that are derived from the vault's keys; the first public key is the current one.
+ * @throws EncryptionError `keys_invalid`
+ */
+export function createBoxOpener(keys: readonly EncryptionKey[]) {
   const [first, ...more] = subKeys(keys, 'vault');
-  // Derived when first needed, because that is asynchronous.
+  // Derived at first use, because derivation is asynchronous.
   let derived: Promise<{ keyId: string; pair: webcrypto.CryptoKeyPair }[]> | undefined;
   const pairs = () => (derived ??= Promise.all([first, ...more].map(keyPair)));
   return {
-    async publicKeys() {
+    async publicKeys(): Promise<[PublicKey, ...PublicKey[]]> {
       const [current, ...older] = await Promise.all(
         (await pairs()).map(async ({ keyId, pair }) => ({
           keyId,
@@ -46,8 +42,9 @@ export function createBoxOpener(keys: readonly EncryptionKey[]): BoxOpener {
       return [current as PublicKey, ...older];
     },
 
-    async open({ keyId, sealed }, context) {
-      const known = (await pairs()).find((each) => each.keyId === keyId);
+    /** @throws EncryptionError `key_missing` or `unreadable` */
+    async open({ keyId, sealed }: { keyId: string; sealed: Buffer }, context: string): Promise<Buffer> {
+      const known = (await pairs()).find((pair) => pair.keyId === keyId);
       if (!known) throw missingKey(keyId);
       const { encSize } = suite.kem;
       const recipient = { recipientKey: known.pair, enc: sealed.subarray(0, encSize), info: Buffer.from(context) };

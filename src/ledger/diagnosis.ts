@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { Queryable } from './pool';
 
-/** Requires no tables, as the other checks here: the ledger may not be fully set up. */
+/** Like the other checks here it requires no tables, because the ledger may not be set up. */
 export async function readServerState(db: Queryable) {
   const { rows } = await db.query<{
     /** PostgreSQL's clock. */
     now: Date;
-    /** A standby, or a server that takes no writes. */
+    /** Whether the server is a standby or accepts no writes. */
     readOnly: boolean;
   }>(
     `SELECT clock_timestamp() AS now,
@@ -16,13 +16,13 @@ export async function readServerState(db: Queryable) {
   return rows[0] ?? { now: new Date(0), readOnly: true };
 }
 
-/** Tables on which the user of this connection lacks a right that workers have, by name. */
+/** Names of the tables on which the connection's user lacks a right that workers need. */
 export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT c.relname AS name FROM pg_class c
       WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
         AND NOT (SELECT bool_and(has_table_privilege(c.oid, needed)) FROM unnest(CASE
-          -- As grant_ledger_rights() gives them: who may do what is only read, evidence is only added to.
+          -- The same rights as in grant_ledger_rights(): roles are only read, evidence is only added.
           WHEN c.relname IN ('schema_migrations', 'principals', 'principal_tokens') THEN ARRAY['SELECT']
           WHEN c.relname IN ('audit_events', 'grants', 'policy_changes', 'filing_events', 'words', 'word_judgements', 'consents')
             THEN ARRAY['SELECT', 'INSERT']
@@ -34,7 +34,7 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Connections of the whole server: in use, and the most that it takes. A column of a statement. */
+/** SQL: the server's connections, in use and at most. */
 export const CONNECTIONS = `(SELECT jsonb_build_object('used', sum(numbackends), 'most', current_setting('max_connections')::integer)
   FROM pg_stat_database)`;
 
@@ -59,7 +59,7 @@ export async function keysOfVault(db: Queryable): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** How long the oldest event has waited for its position, in seconds; 0: none waits. */
+/** How long the oldest event without a position has waited, in seconds; 0: none waits. */
 export async function oldestUnplacedSeconds(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ seconds: number }>(
     `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(at)), 0)::float8 AS seconds FROM events WHERE position IS NULL`,
@@ -67,10 +67,10 @@ export async function oldestUnplacedSeconds(db: Queryable): Promise<number> {
   return rows[0]?.seconds ?? 0;
 }
 
-/** A setting of a session that PostgreSQL itself does not know. */
+/** A custom session setting. */
 const SETTING = 'ebrc.session';
 
-/** Throws behind a pooler that pools transactions: what one connection sets is seen by the next then. */
+/** @throws if a pooler shares sessions: then one connection sees what another one has set */
 export async function refuseSharedSessions(pool: pg.Pool): Promise<void> {
   const own = randomUUID();
   const first = await pool.connect();

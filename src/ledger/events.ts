@@ -1,11 +1,11 @@
-/** The feed of events, and the relay that gives committed events their positions: one relay at a time. */
+/** The feed of events, and the relay that assigns positions to committed events. Only one relay works at a time. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Mode } from '../domain/names';
 import { withTransaction, type Queryable } from './pool';
 
-/** Where a reader stands. A position counts within its epoch alone. */
+/** A reader's place in the feed. A position is only valid within its epoch. */
 export interface FeedMark {
   epoch: string;
   position: string;
@@ -20,18 +20,18 @@ export interface FeedEvent {
   position: string;
 }
 
-/** Events behind a mark in their order; without one, from the oldest that is kept. */
+/** Events after a mark, in order; without a mark from the oldest event that is kept. */
 export async function readFeed(
   db: Queryable,
   filter: { mode: Mode; after?: FeedMark; exporters: readonly string[] | null; limit: number },
 ): Promise<
   | {
       events: FeedEvent[];
-      /** The last event of the page, or the end of the feed where nothing more is behind it. */
+      /** The last event of the page, or the end of the feed if nothing follows. */
       next: FeedMark;
     }
   | {
-      /** The mark is of no use any more: the ledger was put back, or what comes after it was removed. */
+      /** The mark is no longer valid, because the ledger was put back or the events after it were removed. */
       start: FeedMark;
       end: FeedMark;
     }
@@ -64,12 +64,12 @@ export async function feedEnd(db: Queryable): Promise<FeedMark> {
   return rows[0] ?? { epoch: '', position: '0' };
 }
 
-/** The ledger was put back: what a position names now is not what it named before. */
+/** Starts a new epoch after the ledger was put back, because positions no longer name the same events. */
 export async function renewEpoch(db: Queryable): Promise<void> {
   await db.query('UPDATE event_feed SET epoch = gen_random_uuid()');
 }
 
-/** Removes the oldest events of the feed, of the first `limit` those that are old. @returns how many */
+/** Removes events older than `before` among the first `limit` of the feed. @returns how many */
 export async function pruneEvents(db: Queryable, before: Date, limit: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `WITH gone AS (DELETE FROM events WHERE at < $1
@@ -82,16 +82,16 @@ export async function pruneEvents(db: Queryable, before: Date, limit: number): P
   return rows[0]?.n ?? 0;
 }
 
-/** Held by the relay that gives positions. */
+/** Advisory lock of the relay that assigns positions. */
 const RELAY_LOCK = 4_203_003;
 const BATCH = 1_000;
 const LOOK_EVERY_MS = 1_000;
-/** While nothing happens it looks ever less often, down to this. A new or ended filing triggers a look. */
+/** The longest pause while nothing happens. A new or ended filing triggers a look at once. */
 const IDLE_LOOK_EVERY_MS = 10_000;
 
 /**
- * Gives committed events positions in order; a later commit gets a later one, so no reader skips it.
- * @returns how many; null: another relay is at it
+ * Assigns positions to committed events in order. A later commit gets a later position, so no reader skips it.
+ * @returns how many; null: another relay is active
  */
 export async function placeEvents(pool: pg.Pool): Promise<number | null> {
   return withTransaction(pool, async (client) => {
@@ -115,14 +115,14 @@ export async function placeEvents(pool: pg.Pool): Promise<number | null> {
   });
 }
 
-/** Places events until `signal` is aborted. @throws what PostgreSQL says */
+/** Assigns positions to events until `signal` is aborted. @throws the error of PostgreSQL */
 export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<void> {
   const listener = await pool.connect();
   const lost = new AbortController();
   const onLost = (error: Error) => lost.abort(error);
   listener.on('error', onLost);
   try {
-    // Where notifications do not come through (a pooler between), the clock is enough.
+    // If a pooler swallows the notifications, the timer is enough.
     await listener.query('LISTEN ebrc_events');
     let pauseMs = LOOK_EVERY_MS;
     while (!signal.aborted) {
@@ -139,7 +139,7 @@ export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<v
     }
   } finally {
     listener.off('error', onLost);
-    // Another holder of the connection must not be sent what it did not ask for.
+    // Close the connection, so that its next holder gets no notifications.
     listener.release(true);
   }
 }

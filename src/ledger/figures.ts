@@ -1,4 +1,4 @@
-/** The figures of a ledger for metrics, in a few statements without locks. */
+/** The figures of a ledger for metrics, read in a few statements without locks. */
 import type { FilingState } from '../domain/filing/states';
 import { FINDING_KINDS, type FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
@@ -6,7 +6,7 @@ import { CONNECTIONS, oldestUnplacedSeconds } from './diagnosis';
 import type { Queryable } from './pool';
 import { ASKS } from './questions/questions';
 
-/** Figures of what is in progress: indexes hold just that, however much has ended. */
+/** Figures of what is in progress. Partial indexes keep them cheap, however much has ended. */
 export interface LedgerFigures {
   filings: { state: FilingState; count: number; oldestSeconds: number }[];
   needingAttention: number;
@@ -15,19 +15,19 @@ export interface LedgerFigures {
   withRunProblem: number;
   unknownRows: number;
   oldestQuestionSeconds: number;
-  /** How long the oldest event has waited for its position. */
+  /** How long the oldest event without a position has waited. */
   unplacedSeconds: number;
   connections: { used: number; most: number };
   openRequests: number;
-  /** Median, ninetieth percentile and longest of the last 24 hours; null where nothing was acknowledged. */
+  /** Median, ninetieth percentile and maximum of the last 24 hours; null: nothing was acknowledged. */
   acknowledgementSeconds: number[] | null;
-  /** Certificates of our filings whose PDF is not stored, or is not the one that was. */
+  /** Certificates of our filings whose PDF is not stored, or has changed since. */
   pdfs: { missing: number; damaged: number };
-  /** Open and not acknowledged, per kind that has any. */
+  /** Open findings that nobody has acknowledged, by kind. */
   findings: { kind: FindingKind; count: number; oldestSeconds: number }[];
 }
 
-/** Figures of everything that the ledger ever recorded: every row is counted. */
+/** Figures of everything that the ledger ever recorded; they scan every row. */
 export interface HistoryFigures {
   ended: { state: FilingState; count: number }[];
   certificates: number;

@@ -4,24 +4,25 @@ import type pg from 'pg';
 import { createPool, type Queryable } from './pool';
 import { changedMigrations, MIGRATIONS, readSchemaState, recordMigrationHashes } from './schema-state';
 
-/** Any fixed number that nothing else in this database uses as a lock. */
+/** Any fixed number that nothing else in this database uses as an advisory lock. */
 const LOCK = 4_720_118_252_021;
 
 const LOCK_WAIT = '5min';
 
-export interface MigrateOptions {
-  /** Folder of `NNN_name.sql` files; default the package's `migrations/`. */
-  folder?: string;
-  /** Gives the roles their rights also where nothing is missing: they may be newer than the ledger. */
-  grants?: boolean;
-  log?: (message: string) => void;
-}
-
 /**
- * Brings the schema up to date, forward only, all or nothing. Workers that start at once wait for each other.
- * @returns the applied names @throws if a migration fails or was edited, or after five minutes
+ * Brings the schema up to date, forward only, all or nothing. Workers that start together wait for each other.
+ * @returns the names of applied migrations @throws if a migration fails or was edited, or after five minutes
  */
-export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
+export async function migrate(
+  target: pg.Pool | string,
+  options: {
+    /** Folder of `NNN_name.sql` files. Default: the package's `migrations/`. */
+    folder?: string;
+    /** Grants the roles their rights even if no migration is missing, because the roles may be newer than the ledger. */
+    grants?: boolean;
+    log?: (message: string) => void;
+  } = {},
+): Promise<string[]> {
   const url = typeof target === 'string' ? target : target.options.connectionString;
   if (url === undefined)
     throw new Error('The ledger is migrated through a pool of createPool, or a connection string.');
@@ -36,7 +37,7 @@ export async function migrate(target: pg.Pool | string, options: MigrateOptions 
 
 async function migrateWith(
   pool: pg.Pool,
-  { folder = MIGRATIONS, grants = false, log }: MigrateOptions,
+  { folder = MIGRATIONS, grants = false, log }: NonNullable<Parameters<typeof migrate>[1]>,
 ): Promise<string[]> {
   await access(folder).catch(() => {
     throw new Error(`No migrations at ${folder}: the package is incomplete, install or build it again.`);
@@ -49,7 +50,7 @@ async function migrateWith(
       const { message, advice } = changedMigrations(changed);
       throw new Error(`The ledger cannot be used with this version: ${message}. ${advice}`);
     }
-    // Returns before anything that needs rights on the schema: workers need not own it.
+    // Return before anything that needs rights on the schema, because workers need not own it.
     if (missing.length + unknown.length === 0) {
       if (grants) await grantRights(client);
       broken = false;
@@ -79,16 +80,16 @@ async function migrateWith(
     for (const name of names) log?.(`applied migration ${name}`);
     return names;
   } finally {
-    // After a failure the session still holds the lock: closing it releases the lock for the next worker.
+    // After a failure the session still holds the lock; closing it releases the lock for the next worker.
     client.release(broken);
   }
 }
 
-/** For a folder of migrations other than the package's: the library decides what to apply. */
+/** For a folder other than the package's, where the library decides what to apply. */
 const UNREAD = { missing: ['?'], unknown: [], changed: [] };
 
 function permissionProblem(error: unknown, missing: readonly string[]): Error | null {
-  // The library puts its own error around PostgreSQL's in some places, without its code.
+  // The library sometimes wraps PostgreSQL's error in one without its code.
   if (!(error instanceof Error) || !/permission denied|must be owner/.test(error.message)) return null;
   return new Error(
     `The ledger lacks migrations (${missing.join(', ')}), and the user of DATABASE_URL may not apply them. ` +
@@ -104,7 +105,7 @@ async function grantRights(client: Queryable): Promise<void> {
   if (rows[0]?.there) await client.query('SELECT grant_ledger_rights()');
 }
 
-/** The library logs every statement, and warns that `001` is no timestamp; the error itself holds what went wrong. */
+/** Silent, because the library logs every statement and warns that `001` is no timestamp; errors say what is wrong. */
 function quietLogger() {
   const silent = () => undefined;
   return { debug: silent, info: silent, warn: silent, error: silent };

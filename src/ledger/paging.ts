@@ -1,18 +1,18 @@
-/** What the statements of lists share. Marks hold whole microseconds as text: a JavaScript date would round them. */
+/** SQL that lists share. Marks hold whole microseconds as text, because a JavaScript date would round them. */
 
-/** The time of a column in ms since the epoch. */
+/** The time of a column as epoch ms. */
 export const MS = (column: string) => `floor(extract(epoch FROM ${column}) * 1000)::float8`;
 
-/** The time of a column as ISO 8601, as `toISOString` writes it. */
+/** The time of a column as ISO 8601, in the form of `toISOString`. */
 export const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** The time of a column as whole microseconds, for a mark. */
+/** The time of a column as epoch microseconds, for a mark. */
 export const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint::text`;
 
-/** The time that a parameter with such a text stands for. */
+/** The time that a parameter with epoch microseconds stands for. */
 const timeOf = (parameter: string) => `('epoch'::timestamptz + ${parameter}::bigint * interval '1 microsecond')`;
 
-/** The conditions of a list and their values; PostgreSQL would plan for one that is not asked for. */
+/** The conditions of a list with their values. Unused ones are left out, because PostgreSQL would plan for them. */
 export class Conditions {
   readonly values: unknown[];
   private readonly asked: string[] = [];
@@ -26,7 +26,7 @@ export class Conditions {
     return this;
   }
 
-  /** Only what comes behind a mark, in a list of the newest first, those of one time by their ids. */
+  /** Only entries after a mark, in a list with the newest first and equal times ordered by id. */
   behind(mark: { at: string; id: string } | undefined, columns: { at: string; id: string }): this {
     if (mark === undefined) return this;
     const at = timeOf(`$${this.values.push(mark.at)}`);

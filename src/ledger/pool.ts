@@ -2,10 +2,10 @@ import pg from 'pg';
 import { NO_TRACES, type SpanAttributes, type Tracer } from '../telemetry/tracer';
 import { asLedgerError, beginStatement, connectFailure, LedgerUnavailableError, timeLeft } from './unavailable';
 
-/** What a statement needs: a pool, or a client inside a transaction. A value that is undefined is NULL. */
+/** What runs a statement: a pool, or a client inside a transaction. An undefined value becomes NULL. */
 export type Queryable = Pick<pg.Pool, 'query'>;
 
-/** In ms; 0 for none. A step has 30 s in all; the server's time-outs are shorter, so that its reason is known. */
+/** In ms; 0: none. A step has 30 s in all. The server's time-outs are shorter, so that the reason is known. */
 const POOL_TIMEOUTS = {
   /** From asking for a connection to having one, new or kept. */
   connectMs: 10_000,
@@ -13,37 +13,37 @@ const POOL_TIMEOUTS = {
   statementMs: 20_000,
   /** A statement's wait for a lock, at the server. */
   lockMs: 10_000,
-  /** A transaction that sends nothing (its process is stopped, or cut off) is ended by the server after this. */
+  /** After this the server ends a transaction that sends nothing, because its process is stopped or cut off. */
   idleInTransactionMs: 15_000,
-  /** One statement, measured here: the only bound where the network swallows what the server says. */
+  /** One statement, measured by the client: the only limit if the network swallows the server's answer. */
   queryMs: 25_000,
 };
 
-/** An idle connection is probed after this, so that one whose peer is gone is found out before it is needed. */
+/** An idle connection is probed after this, so that a lost peer is noticed before the connection is needed. */
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * `date` stays `YYYY-MM-DD`, `numeric` and `bigint` stay text (money is never a float). Statements and waits are
- * bounded, and passing trouble rejects with {@link LedgerUnavailableError}.
+ * Creates a pool. `date` stays `YYYY-MM-DD`, `numeric` and `bigint` stay text (money is never a float). Statements and
+ * waits have time-outs, and temporary failures reject with {@link LedgerUnavailableError}.
  */
 export function createPool(args: {
   url: string;
   /** Shown in `pg_stat_activity`; default `ebrc`. */
   applicationName?: string;
-  /** Most connections this process opens; default 10. */
+  /** The most connections that this process opens; default 10. */
   max?: number;
-  /** Connections that are kept while nothing uses them; default none. */
+  /** Connections that are kept while unused; default none. */
   min?: number;
   timeouts?: Partial<typeof POOL_TIMEOUTS>;
-  /** Measures the statements of whatever is traced; left out: none. */
+  /** Traces statements inside of spans. Default: no traces. */
   tracer?: Tracer;
-  /** Called for connections that broke while idle (the server restarted, for instance); the pool replaces them. */
+  /** Called for connections that broke while idle, as after a restart of the server; the pool replaces them. */
   onIdleError?: (error: Error) => void;
 }): pg.Pool {
   const { url, applicationName = 'ebrc', max = 10, min = 0, onIdleError, ...options } = args;
   const { tracer = NO_TRACES } = options;
   const timeouts = { ...POOL_TIMEOUTS, ...options.timeouts };
-  // By a statement: PgBouncer refuses connections that ask for these when they begin.
+  // Set by a statement, because PgBouncer refuses connections with these startup parameters.
   const bounds = `SET statement_timeout = ${timeouts.statementMs}; SET lock_timeout = ${timeouts.lockMs};
     SET idle_in_transaction_session_timeout = ${timeouts.idleInTransactionMs}`;
   const setBounds = (client: pg.ClientBase): unknown => client.query(bounds);
@@ -57,7 +57,7 @@ export function createPool(args: {
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: { getTypeParser },
-    // The pool waits for what it returns, and closes a connection where that fails; its type does not say so.
+    // The pool awaits the result, and closes the connection if it fails; its type does not say so.
     onConnect: setBounds,
     Client: class extends LedgerClient {
       constructor(config?: pg.ClientConfig) {
@@ -65,12 +65,12 @@ export function createPool(args: {
       }
     },
   });
-  // Without a listener the driver throws it as an uncaught exception, and a restart of PostgreSQL would end the worker.
+  // Without a listener, a restart of PostgreSQL would end the worker with an uncaught exception.
   pool.on('error', (error) => onIdleError?.(error));
   return pool;
 }
 
-/** Type `date` in PostgreSQL's catalogue, the same in every server. */
+/** The OID of type `date`, the same in every server. */
 const DATE_OID = 1082;
 
 const asText = (value: string) => value;
@@ -80,16 +80,16 @@ function getTypeParser(oid: number, format?: 'text' | 'binary'): unknown {
   return pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text');
 }
 
-/** The driver's `query` has many signatures; here all of them are one. */
+/** One signature for the many of the driver's `query`. */
 type AnyQuery = (...args: unknown[]) => Promise<unknown>;
 
-/** A connection whose loss, also between two statements of a transaction, never becomes an uncaught exception. */
+/** A connection whose loss, even between two statements of a transaction, is never an uncaught exception. */
 class LedgerClient extends pg.Client {
   readonly openedAt = performance.now();
 
   constructor(config?: pg.ClientConfig, tracer: Tracer = NO_TRACES) {
     super(config);
-    // The pool listens to idle connections only. The holder of this one sees the loss at its next statement.
+    // The pool listens to idle connections only; the holder of this one sees the loss at its next statement.
     this.on('error', () => undefined);
     const query = this.query.bind(this) as AnyQuery;
     this.query = ((...args: unknown[]) => {
@@ -99,18 +99,18 @@ class LedgerClient extends pg.Client {
   }
 }
 
-/** Names of statements, by their texts: the texts are constants of this program. */
+/** Statement names by text. The texts are constants of this program. */
 const NAMES = new Map<string, string>();
-/** Beyond it, texts that are made anew each time would fill the memory of every connection. */
-const MOST_NAMES = 1_000;
+/** A limit, because texts that differ at every call would fill the memory of every connection. */
+const MAX_NAMES = 1_000;
 
-/** Names a statement with parameters: the server plans it once for each connection and not at every call. */
+/** Names a statement with parameters, so that the server plans it once per connection and not at every call. */
 function prepared(args: unknown[]): unknown[] {
   const [text, values, ...others] = args;
   if (typeof text !== 'string' || !Array.isArray(values)) return args;
   let name = NAMES.get(text);
   if (name === undefined) {
-    if (NAMES.size >= MOST_NAMES) return args;
+    if (NAMES.size >= MAX_NAMES) return args;
     name = `ebrc_${NAMES.size + 1}`;
     NAMES.set(text, name);
   }
@@ -122,9 +122,9 @@ function rethrowTranslated(error: unknown): never {
 }
 
 class LedgerPool extends pg.Pool {
-  /** Connections made before this are to a server that has become read-only. */
+  /** Connections opened before this lead to a server that has become read-only. */
   private staleBefore = 0;
-  /** Until then a step with a deadline is not even tried. */
+  /** Until then a step with a deadline fails at once. */
   private awayUntil = 0;
 
   constructor(config: pg.PoolConfig) {
@@ -137,14 +137,14 @@ class LedgerPool extends pg.Pool {
     });
   }
 
-  /** After a failover all connections lead to the old server: they are replaced, not tried one by one. */
+  /** After a failover all connections lead to the old server, so they are replaced instead of tried one by one. */
   private async freshClient(checkOut: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
     const left = timeLeft();
     if (left !== undefined && performance.now() < this.awayUntil) {
       throw new LedgerUnavailableError('away', false, new Error('no connection could be made a moment ago'));
     }
     for (;;) {
-      const client = await within(left, checkOut()).catch((error: unknown) => {
+      const client = await withTimeout(left, checkOut()).catch((error: unknown) => {
         this.awayUntil = performance.now() + AWAY_MS;
         throw connectFailure(error);
       });
@@ -164,8 +164,8 @@ class LedgerPool extends pg.Pool {
   }
 }
 
-/** The connection, or the failure that none was there in time; one that comes later goes back to the pool. */
-async function within(ms: number | undefined, connecting: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+/** The connection, or a failure if there was none in time; a later one goes back to the pool. */
+async function withTimeout(ms: number | undefined, connecting: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
   if (ms === undefined) return connecting;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -180,7 +180,7 @@ async function within(ms: number | undefined, connecting: Promise<pg.PoolClient>
   return Promise.race([connecting, late]).finally(() => clearTimeout(timer));
 }
 
-/** After a connection that could not be made, steps that could only wait for one are not tried for this long. */
+/** How long steps with a deadline fail at once after a failed connection. */
 const AWAY_MS = 5_000;
 
 /** SQLSTATE `read_only_sql_transaction`. */
@@ -189,18 +189,18 @@ const READ_ONLY = '25006';
 const isWrite = (statement: unknown): boolean =>
   typeof statement === 'string' && /\b(?:INSERT INTO|DELETE FROM|(?<!FOR |KEY )UPDATE [a-z_])/.test(statement);
 
-/** The error where the connection is not to be used after it. */
+/** The error, if the connection must not be used after it. */
 function brokenBy(error: unknown): Error | undefined {
   return error instanceof LedgerUnavailableError && !error.connectionUsable ? error : undefined;
 }
 
-/** Statements and transactions; by {@link withConnection} all on one connection, which ends with its server. */
+/** Runs statements and transactions. With {@link withConnection} all of them use one connection. */
 export interface Connection extends Queryable {
-  /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+  /** Runs `work` in one transaction, committed when it returns and rolled back when it throws. */
   transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
 }
 
-/** Runs `work` on one connection, which is thrown away when it is lost, wrong, or fails to roll back. */
+/** Runs `work` on one connection, which is discarded if it is lost, unusable, or fails to roll back. */
 export async function withConnection<T>(pool: pg.Pool, work: (connection: Connection) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
@@ -214,7 +214,7 @@ export async function withConnection<T>(pool: pg.Pool, work: (connection: Connec
       return result;
     } catch (error) {
       broken = brokenBy(error);
-      // On a connection that does not answer, a rollback would wait for its own time-out; closing it does the same.
+      // On a broken connection a ROLLBACK would wait for its own time-out; closing the connection rolls back too.
       if (!broken) {
         await client.query('ROLLBACK').catch((rollbackError: unknown) => {
           broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));
@@ -237,12 +237,12 @@ export async function withConnection<T>(pool: pg.Pool, work: (connection: Connec
   }
 }
 
-/** Runs `work` in one transaction on a connection of its own, as {@link Connection.transaction} does. */
+/** Runs `work` in one transaction on its own connection, like {@link Connection.transaction}. */
 export function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   return withConnection(pool, (connection) => connection.transaction(work));
 }
 
-/** Takes a connection from the pool for each statement and each transaction, and none in between. */
+/** Takes a connection from the pool for each statement and each transaction. */
 export function anyConnection(pool: pg.Pool): Connection {
   return {
     query: ((...args: unknown[]) => (pool.query as AnyQuery)(...args)) as Queryable['query'],
@@ -250,7 +250,7 @@ export function anyConnection(pool: pg.Pool): Connection {
   };
 }
 
-/** The name of a statement in a trace: its verb and its table. The text and the values are not sent. */
+/** The name of a statement in a trace: its verb and table. Text and values are not sent. */
 function spanOf(text: string): { name: string; attributes: SpanAttributes } {
   const verb = /[A-Z]+/iu.exec(text)?.[0].toUpperCase() ?? 'SQL';
   const table = /\b(?:FROM|INTO|UPDATE|TABLE)\s+([a-z_]+)/iu.exec(text)?.[1];
@@ -260,7 +260,7 @@ function spanOf(text: string): { name: string; attributes: SpanAttributes } {
   };
 }
 
-/** Runs a statement in its own span, if the caller has a span: statements outside of any operation are not traced. */
+/** Runs a statement in its own span if the caller has a span; otherwise it is not traced. */
 function inStatementSpan(tracer: Tracer, args: readonly unknown[], run: () => unknown): unknown {
   const [first] = args;
   const text = typeof first === 'string' ? first : (first as { text?: unknown } | null)?.text;

@@ -1,19 +1,19 @@
-/** How long rows are kept that only time makes useless (docs/operations.md). Nothing that a gate reads is here. */
+/** How long rows are kept that become useless with time (docs/operations.md). It removes nothing that a gate reads. */
 import { DAY_MS } from '../domain/dates';
 import { pruneEvents } from './events';
 import type { Queryable } from './pool';
 
-/** Followers of the feed that were away find what happened within this time. */
+/** How far back readers of the feed can catch up. */
 export const EVENT_DAYS = 400;
 /** Calls are kept for audits and disputes. */
 export const API_CALL_DAYS = 180;
 /** A financial year and the audit after it. */
 export const RECONCILIATION_DAYS = 730;
 
-/** Rows deleted by one statement: each is a short transaction of its own. */
+/** Rows per DELETE; each is a short transaction. */
 const BATCH = 10_000;
 
-/** `old`: which of before the time $1 are removed. */
+/** `old`: the rows to remove, where $1 is the time up to which they are not kept. */
 const OLD_ROWS: readonly { what: string; days: number; remove: `DELETE FROM ${string}`; old: string }[] = [
   { what: 'calls', days: API_CALL_DAYS, remove: 'DELETE FROM api_calls', old: 'at < $1' },
   { what: 'findings', days: RECONCILIATION_DAYS, remove: 'DELETE FROM questions', old: 'closed_at < $1' },
@@ -23,22 +23,22 @@ const OLD_ROWS: readonly { what: string; days: number; remove: `DELETE FROM ${st
     what: 'answerTimes',
     days: 400,
     remove: 'DELETE FROM acknowledgement_times',
-    // The cadence of polls takes the newest.
+    // The poll cadence uses only the newest.
     old: `mode IN ('test', 'live') AND at < $1`,
   },
   {
     what: 'inputs',
     days: 90,
     remove: 'DELETE FROM filing_inputs',
-    // Older ones were looked at a month ago, and have their filing.
+    // Older inputs were checked a month ago and have a filing.
     old: `created_at BETWEEN $1::timestamptz - interval '30 days' AND $1
       AND NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = filing_inputs.input_ref)`,
   },
-  // One that is set aside waits for a person.
+  // A step that is set aside waits for a person.
   { what: 'steps', days: 30, remove: 'DELETE FROM steps_under_way', old: 'since < $1 AND NOT set_aside' },
 ];
 
-/** Removes what is older than it is kept, in small batches. @returns how many rows, by what they were */
+/** Removes expired rows in small batches. @returns how many, by kind */
 export async function removeOldRows(db: Queryable, at: number): Promise<Record<string, number>> {
   const removed: Record<string, number> = {};
   for (const { what, days, remove, old } of OLD_ROWS) {

@@ -11,26 +11,26 @@ export async function readSchemaState(db: Queryable): Promise<{
   applied: string[];
   /** Migrations of this version that the ledger lacks, in order. */
   missing: string[];
-  /** Migrations of the ledger that this version does not know: it is older than the ledger. */
+  /** Migrations of the ledger that this version does not know, because it is older. */
   unknown: string[];
-  /** Migrations whose file was edited after the ledger applied it, in order: the ledger's schema is another one. */
+  /** Migrations whose file was edited after the ledger applied it, in order, so that the schemas differ. */
   changed: string[];
 }> {
   const hashes = await migrationHashes();
-  const known = [...hashes.keys()];
-  // The first migration grants the right to read the table: where that is missing, so is the migration.
+  const names = [...hashes.keys()];
+  // The first migration grants the right to read the table, so without the right no migration was applied.
   const { rows: tables } = await db.query<{ readable: boolean | null }>(
     "SELECT has_table_privilege(to_regclass('schema_migrations')::oid, 'SELECT') AS readable",
   );
-  if (!tables[0]?.readable) return { applied: [], missing: known, unknown: [], changed: [] };
-  // As JSON, because a ledger that an older version migrated lacks the column.
+  if (!tables[0]?.readable) return { applied: [], missing: names, unknown: [], changed: [] };
+  // Read as JSON, because the column is missing in a ledger that an older version migrated.
   const { rows } = await db.query<{ name: string; sha256: string | null }>(
     "SELECT name, to_jsonb(m)->>'sha256' AS sha256 FROM schema_migrations m ORDER BY name",
   );
   const applied = rows.map(({ name }) => name);
   return {
     applied,
-    missing: known.filter((name) => !applied.includes(name)),
+    missing: names.filter((name) => !applied.includes(name)),
     unknown: applied.filter((name) => !hashes.has(name)),
     changed: rows
       .filter(({ name, sha256 }) => sha256 !== null && hashes.has(name) && sha256 !== hashes.get(name))
@@ -58,7 +58,7 @@ export function changedMigrations(changed: readonly string[]): { message: string
   };
 }
 
-/** SHA-256 of each migration of the package by name, in order; line ends do not count. */
+/** SHA-256 of each migration of the package by name, in order, with normalized line ends. */
 async function migrationHashes(): Promise<Map<string, string>> {
   const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
   const hashed = files.map(async (file): Promise<[string, string]> => {

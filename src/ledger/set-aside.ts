@@ -1,24 +1,24 @@
-/** Steps whose worker ends in them: noted before they begin, since a killed process reports nothing. */
+/** Steps that kill their worker. They are recorded before they begin, because a killed process reports nothing. */
 import type { Queryable } from './pool';
 
-/** Of a filing whose content is beyond any ordinary one: the first worker may have died of something else. */
+/** Lost workers before a step with very large content is set aside; the first may have died of something else. */
 const LOST_WITH_MUCH = 2;
 const MUCH_BYTES = 2_097_152;
-/** Of any other: workers that are killed again and again, for whatever reason, meet the same step more than once. */
+/** Lost workers before any other step is set aside; workers that are killed for other reasons repeat steps too. */
 const LOST_WORKERS = 5;
 
 export interface StepTry {
   workflowId: string;
-  /** The same for each try of the step. */
+  /** Identifies the step; equal for each try. */
   step: string;
-  /** What it does: a step of another run that does the same is set aside with it. */
+  /** What the step does; the same step of another run is set aside with it. */
   what: string;
   tryId: string;
-  /** The content that it was given, in the ledger; null: small, or the filing's own. */
+  /** The stored content that the step was given; null: it is small, or the filing's own. */
   inputRef: string | null;
 }
 
-/** @returns how many workers in a row were lost by the step, and whether it is set aside: then it must not be tried */
+/** Records a try. @returns how many workers the step has lost in a row, and whether it is set aside and must not run */
 export async function noteStep(
   db: Queryable,
   { workflowId, step, what, tryId, inputRef }: StepTry,
@@ -40,7 +40,7 @@ export async function noteStep(
   return { lost, setAside: rowCount === 1 };
 }
 
-/** Strikes a step out that has ended, or was not begun after all. A step that is set aside stays noted. */
+/** Removes the record of a step that has ended or was not begun. A step that is set aside stays recorded. */
 export async function strikeStep(db: Queryable, { workflowId, step, tryId }: StepTry): Promise<void> {
   await db.query('DELETE FROM steps_under_way WHERE workflow_id = $1 AND step = $2 AND try_id = $3 AND NOT set_aside', [
     workflowId,
@@ -49,7 +49,7 @@ export async function strikeStep(db: Queryable, { workflowId, step, tryId }: Ste
   ]);
 }
 
-/** Puts a step back whose try has to wait: it lost no worker this time. */
+/** Takes back the loss counted for a try that has to wait, because it lost no worker. */
 export async function postponeStep(db: Queryable, { workflowId, step, tryId }: StepTry): Promise<void> {
   await db.query(
     'UPDATE steps_under_way SET lost = lost - 1 WHERE workflow_id = $1 AND step = $2 AND try_id = $3 AND lost > 0',
@@ -57,7 +57,7 @@ export async function postponeStep(db: Queryable, { workflowId, step, tryId }: S
   );
 }
 
-/** Asks about a filing, or what was to become one, that is set aside. */
+/** Opens a question about a filing, or the attempt to make one, that is set aside. */
 export async function askAboutSetAside(
   db: Queryable,
   about: { workflowId: string; exporterId: string; filingId: string | null; text: string; at: Date },
@@ -71,7 +71,7 @@ export async function askAboutSetAside(
   );
 }
 
-/** Lets a workflow's steps be tried anew. @returns whose filing was set aside, or null */
+/** Lets a workflow's steps be tried again. @returns the exporter of the filing that was set aside, or null */
 export async function forgetSetAside(db: Queryable, workflowId: string): Promise<{ exporterId: string } | null> {
   await db.query('DELETE FROM steps_under_way WHERE workflow_id = $1 AND set_aside', [workflowId]);
   const { rows } = await db.query<{ exporterId: string }>(

@@ -1,16 +1,16 @@
-/** When a step on the ledger gives up: PostgreSQL cannot be used right now, or the time of the step is over. */
+/** When a step on the ledger gives up: PostgreSQL is unavailable, or the step's deadline has passed. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { isObject } from '../domain/values';
 
-/** PostgreSQL cannot do this now, and the same work may succeed later. Required steps wait; optional ones give up. */
+/** PostgreSQL cannot do this now, but may later. Required steps wait; optional ones give up. */
 export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';
 
   constructor(
-    /** SQLSTATE, or the code of the system or the driver (`ECONNREFUSED`, `connection`, `timeout`). */
+    /** SQLSTATE, or a code of the system or the driver (`ECONNREFUSED`, `connection`, `timeout`). */
     readonly code: string,
-    /** Whether the connection is still usable: only the transaction is lost. */
+    /** Whether the connection is still usable, so that only the transaction is lost. */
     readonly connectionUsable: boolean,
     cause: unknown,
   ) {
@@ -18,21 +18,21 @@ export class LedgerUnavailableError extends Error {
   }
 }
 
-/** PostgreSQL's temporary classes of errors. Any other is a defect or a broken rule: 23, 22, 42. */
-const PASSING_SQLSTATES: readonly {
+/** PostgreSQL's temporary errors. Others are defects or violated constraints (22, 23, 42). */
+const TEMPORARY_SQLSTATES: readonly {
   code: RegExp;
-  /** Whether to keep the connection; not one to a server that is read-only or shutting down. */
+  /** Whether to keep the connection; not if the server is read-only or shutting down. */
   connectionUsable: boolean;
 }[] = [
   // Connection exceptions.
   { code: /^08/u, connectionUsable: false },
-  // Read-only transaction: after a failover the connection leads to a standby.
+  // Read-only transaction, because after a failover the connection leads to a standby.
   { code: /^25006$/u, connectionUsable: false },
   // Idle-in-transaction and transaction time-outs: the server ended the session.
   { code: /^25P0[34]$/u, connectionUsable: false },
-  // Authentication, which fails for a while during a switch or a change of passwords.
+  // Authentication, which can fail during a failover or a change of passwords.
   { code: /^28/u, connectionUsable: false },
-  // A prepared statement that this connection does not have: a pooler has given it another server connection.
+  // Unknown prepared statement, because a pooler has switched to another server connection.
   { code: /^26000$/u, connectionUsable: false },
   // Serialisation failure, deadlock and other rollbacks; 40002 is an integrity violation.
   { code: /^40(?!002)/u, connectionUsable: true },
@@ -46,7 +46,7 @@ const PASSING_SQLSTATES: readonly {
   { code: /^58/u, connectionUsable: false },
 ];
 
-/** Messages of the driver, without a code, for a connection that is lost, late or closed. */
+/** Driver messages without a code, for a connection that is lost, late or closed. */
 const DRIVER_MESSAGES: readonly [message: RegExp, code: string][] = [
   [/^Query read timeout|timeout exceeded when trying to connect|due to connection timeout/iu, 'timeout'],
   [/^Connection (terminated|ended)|is not queryable|after calling end on the pool/iu, 'connection'],
@@ -57,21 +57,21 @@ export function asLedgerError(error: unknown): unknown {
   if (error instanceof LedgerUnavailableError) return error;
   if (error instanceof pg.DatabaseError) {
     const code = error.code ?? '';
-    // What a statement answers has changed since it was prepared: a new connection prepares it anew.
+    // The statement's result type has changed since it was prepared; a new connection prepares it again.
     if (/cached plan must not change/u.test(error.message)) return new LedgerUnavailableError(code, false, error);
-    const passing = PASSING_SQLSTATES.find((each) => each.code.test(code));
-    return passing ? new LedgerUnavailableError(code, passing.connectionUsable, error) : error;
+    const temporary = TEMPORARY_SQLSTATES.find((entry) => entry.code.test(code));
+    return temporary ? new LedgerUnavailableError(code, temporary.connectionUsable, error) : error;
   }
   if (isSystemError(error)) return new LedgerUnavailableError(error.code, false, error);
   const message = messageOf(error);
-  const known = DRIVER_MESSAGES.find(([pattern]) => pattern.test(message));
-  return known ? new LedgerUnavailableError(known[1], false, error) : error;
+  const driverMessage = DRIVER_MESSAGES.find(([pattern]) => pattern.test(message));
+  return driverMessage ? new LedgerUnavailableError(driverMessage[1], false, error) : error;
 }
 
-/** A connection that could not be made: whatever the reason, no statement is the cause. */
+/** A failed connection is always {@link LedgerUnavailableError}, because no statement is the cause. */
 export function connectFailure(error: unknown): LedgerUnavailableError {
-  const known = asLedgerError(error);
-  if (known instanceof LedgerUnavailableError) return known;
+  const translated = asLedgerError(error);
+  if (translated instanceof LedgerUnavailableError) return translated;
   return new LedgerUnavailableError(
     error instanceof pg.DatabaseError ? (error.code ?? '') : 'connection',
     false,
@@ -83,24 +83,24 @@ function isSystemError(error: unknown): error is { code: string } {
   return isObject(error) && typeof error['code'] === 'string' && /^E[A-Z_0-9]+$/u.test(error['code']);
 }
 
-/** If several addresses were tried, the driver's error is a list without its own message. */
+/** If several addresses were tried, the driver's error is a list without a message. */
 function messageOf(error: unknown): string {
   if (!isObject(error)) return String(error);
   if (Array.isArray(error['errors'])) return error['errors'].map(messageOf).join('; ');
   return String(error['message']);
 }
 
-/** In ms. Nothing starts after `totalMs`, and statements end within `statementMs`: over before a repeat. */
+/** In ms. Nothing starts after `totalMs`, and statements end within `statementMs`, so a step ends before its repeat. */
 export const STEP_DEADLINE = { totalMs: 3_000, statementMs: 1_500, lockMs: 1_000 };
 
 const current = new AsyncLocalStorage<{ endsAt: number }>();
 
-/** Runs a step; after its time, statements and commits are refused as if PostgreSQL were unavailable. */
+/** Runs a step with a deadline, after which statements and commits fail as if PostgreSQL were unavailable. */
 export function withStepDeadline<T>(step: () => Promise<T>): Promise<T> {
   return current.run({ endsAt: performance.now() + STEP_DEADLINE.totalMs }, step);
 }
 
-/** The remaining ms of the step; undefined: it has no deadline. @throws LedgerUnavailableError after it */
+/** The remaining ms of the step; undefined: no deadline. @throws LedgerUnavailableError after the deadline */
 export function timeLeft(): number | undefined {
   const step = current.getStore();
   if (!step) return undefined;
@@ -109,7 +109,7 @@ export function timeLeft(): number | undefined {
   return left;
 }
 
-/** The statement that begins a transaction, with the limits of a step that has a deadline. */
+/** The statement that begins a transaction, with shorter time-outs inside of a step with a deadline. */
 export function beginStatement(): string {
   if (timeLeft() === undefined) return 'BEGIN';
   const { statementMs, lockMs } = STEP_DEADLINE;

@@ -1,7 +1,7 @@
-/** Makes the daily report and the ageing report, from the ledger alone. */
+/** Makes the daily report and the ageing report from the ledger alone. */
 import type pg from 'pg';
 import type { Queryable } from '../ledger/pool';
-import { BUCKETS, realisationAgeing, type Ageing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
+import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../ledger/reports/ageing';
 import { type ReportScope, inSnapshot } from '../ledger/reports/scope';
 import { ageingGroup, irmGroup } from './groups/balances';
 import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
@@ -20,16 +20,16 @@ import { z } from 'zod';
 
 export interface ReportInput extends ReportOptions {
   mode: Mode;
-  /** YYYY-MM-DD, a day in Asia/Kolkata. */
+  /** Day in Asia/Kolkata, as YYYY-MM-DD. */
   on: string;
   now: Date;
   rules: readonly RealisationRule[];
 }
 
-/** Days of a trend, this one included. */
+/** Days of a trend, including the report's day. */
 const TREND_DAYS = 30;
 
-/** The ten groups of the daily report. */
+/** Makes the daily report with its ten groups. */
 export async function dailyReport(pool: pg.Pool, request: ReportInput): Promise<Report> {
   const scope = scopeOf(request);
   const make = [
@@ -52,7 +52,7 @@ export async function dailyReport(pool: pg.Pool, request: ReportInput): Promise<
   return { report: 'daily', title: `Daily report of ${on}`, mode, on, madeAt: now, groups, notes: notesOf(request) };
 }
 
-/** Export amounts that are not certified, by their due date. */
+/** Makes the ageing report: export amounts that are not certified, by due date. */
 export async function ageingReport(pool: pg.Pool, request: ReportInput): Promise<Report> {
   const scope = scopeOf(request);
   const { mode, on, now, rules } = request;
@@ -66,7 +66,7 @@ function scopeOf({ mode, on, now, rows }: ReportInput): ReportScope {
   const midnight = Date.parse(`${on}T00:00:00Z`);
   const from = new Date(midnight - (TREND_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
   const ends = midnight - KOLKATA_OFFSET_MS + DAY_MS;
-  // One more than is listed shows that there are more.
+  // One row more than is listed, which shows that there are more.
   return { mode, from, to: on, until: new Date(Math.min(ends, now.getTime())), rows: rows + 1 };
 }
 
@@ -81,9 +81,10 @@ function notesOf({ now, on }: ReportInput): string[] {
 
 function exporterGroup({ byExporter }: Ageing): Group {
   const groups = groupBy(byExporter, ({ exporter, currency }) => JSON.stringify([exporter, currency]));
-  const rows = [...groups.values()].map((own) => {
-    const of = (bucket: BucketId) => own.find((each) => each.bucket === bucket)?.outstanding ?? '0';
-    return { ...own[0], total: sumAmounts(own.map(({ outstanding }) => outstanding)), of };
+  const rows = [...groups.values()].map((ofExporter) => {
+    const of = (bucket: (typeof BUCKETS)[number]['id']) =>
+      ofExporter.find((each) => each.bucket === bucket)?.outstanding ?? '0';
+    return { ...ofExporter[0], total: sumAmounts(ofExporter.map(({ outstanding }) => outstanding)), of };
   });
   return {
     id: 'exporters',
@@ -132,7 +133,7 @@ function rulesGroup(request: ReportInput): Group {
   };
 }
 
-/** Both `src` and `dist` lie in the package's root. */
+/** `src` and `dist` are both in the package's root. */
 const PACKAGED_RULES = join(__dirname, '..', '..', 'realisation-rules.yaml');
 
 const months = z.number().int().min(1).max(120);
@@ -155,9 +156,9 @@ const ruleFile = z.strictObject({
     .min(1),
 });
 
-/** The dated periods for realising proceeds. @throws Error for an invalid file; errors of the file system */
+/** Reads the dated realisation periods. @throws Error for an invalid file; errors of the file system */
 export async function readRealisationRules(path: string = PACKAGED_RULES): Promise<RealisationRule[]> {
-  // Dates stay texts: as instants they would depend on a time zone.
+  // Dates stay texts, because instants would depend on a time zone.
   const { data, error } = ruleFile.safeParse(parse(await readFile(path, 'utf8'), { schema: 'core' }), IN_PLAIN_WORDS);
   if (error) throw new Error(`${path}: ${error.issues.map(issueText).join('; ')}`);
   return data.rules;

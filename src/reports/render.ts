@@ -3,17 +3,17 @@ import { bufferOf, createBoundedThread, type BoundedThread } from '../workbook/b
 
 export type ReportForm = 'html' | 'xlsx';
 
-/** Longer tables belong in a workbook. */
+/** Maximum number of rows of a table; longer tables belong in a workbook. */
 export const ROWS_LISTED: Readonly<Record<ReportForm, number>> = { html: 500, xlsx: 20_000 };
 
-/** Draws reports; the implementation decides in which thread. */
+/** Renders reports. The implementation decides in which thread. */
 export interface ReportRenderer {
   render(report: Report, how: { form: ReportForm; grouping: Grouping }): Promise<Buffer>;
   /** Stops the thread, if there is one. */
   close(): Promise<void>;
 }
 
-/** Runs in the current thread: suitable for a command, but it would block a worker for seconds. */
+/** Runs in the calling thread. That suits a command, but would block a worker for seconds. */
 export const reportsInProcess: ReportRenderer = {
   async render(report, { form, grouping }) {
     if (form === 'html') {
@@ -24,7 +24,7 @@ export const reportsInProcess: ReportRenderer = {
   close: () => Promise.resolve(),
 };
 
-/** Address of a workflow in the Temporal UI; null if the UI's address is not configured. */
+/** Returns links to workflows in the Temporal UI; null if the UI's address is not configured. */
 export function workflowLinks(
   ui: { address: string; namespace: string } | undefined,
 ): ((workflowId: string) => string) | null {
@@ -33,28 +33,29 @@ export function workflowLinks(
   return (workflowId) => `${root}/${encodeURIComponent(workflowId)}`;
 }
 
-/** What the thread of reports is given. */
-interface ReportJob {
+/** The thread's entry point; it renders one report at a time. */
+export default function runJob({
+  report,
+  form,
+  grouping,
+}: {
   report: Report;
   form: ReportForm;
   grouping: Grouping;
-}
-
-/** What the thread runs: one report at a time. */
-export default function runJob({ report, form, grouping }: ReportJob): Promise<Uint8Array> {
+}): Promise<Uint8Array> {
   return reportsInProcess.render(report, { form, grouping });
 }
 
-/** There is one report a day, so the thread ends as soon as its page and its workbook are drawn. */
+/** There is one report a day, so the thread ends soon after its page and workbook are rendered. */
 const IDLE_MS = 1_000;
 
-/** Draws reports in a separate thread: charts and thousands of cells would delay a worker's heartbeats. */
+/** Renders reports in a separate thread, because charts and thousands of cells would delay a worker's heartbeats. */
 export function createReportThread({
   timeoutMs = 180_000,
   memoryMb = 256,
   execArgv,
 }: BoundedThread = {}): ReportRenderer {
-  const thread = createBoundedThread<ReportJob, Uint8Array>(__filename, {
+  const thread = createBoundedThread<Parameters<typeof runJob>[0], Uint8Array>(__filename, {
     idleMs: IDLE_MS,
     timeoutMs,
     memoryMb,

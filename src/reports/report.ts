@@ -1,9 +1,9 @@
-/** A report as data: groups of figures with definition, trend, charts and tables. Both writers render only this. */
+/** A report as data: groups of figures with a definition, trend, charts and tables. Both writers render this alone. */
 import type { Mode } from '../domain/names';
 import { KOLKATA_OFFSET_MS, withTimes } from '../domain/dates';
 import { printable } from '../domain/text';
 
-/** `money` is exact decimal text, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to 1, `hours`, `days` decimals. */
+/** `money` is exact decimal text, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to 1, `hours` and `days` decimals. */
 export type ValueKind = 'text' | 'count' | 'money' | 'day' | 'instant' | 'hours' | 'days' | 'share';
 
 export type Value = string | number | Date | null;
@@ -14,13 +14,13 @@ export interface Linked {
 }
 
 export interface Figure {
-  /** Stable within its group; programs read figures by it. */
+  /** Stable within its group, because programs find figures by it. */
   id: string;
   label: string;
   value: Value;
   kind: ValueKind;
   currency?: string;
-  /** Outside its expected range: it needs attention. */
+  /** Whether the value is outside its expected range and needs attention. */
   alarm?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Chart {
   unit: string;
 }
 
-/** The label of a column whose texts are a to-do list. */
+/** Label of a column whose texts say what a person has to do. */
 export const WHAT_TO_DO = 'What to do';
 
 export interface Table {
@@ -41,17 +41,17 @@ export interface Table {
   title: string;
   columns: { label: string; kind: ValueKind }[];
   rows: (Value | Linked)[][];
-  /** More rows exist than are listed. */
+  /** Whether more rows exist than are listed. */
   cut: boolean;
 }
 
 export interface Group {
   id: string;
   title: string;
-  /** What the figures count, at which time, and their expected range. */
+  /** What the figures count, as of when, and their expected range. */
   definition: string;
   figures: Figure[];
-  /** By day, the last day last. */
+  /** Values by day, the latest day last. */
   trend: Chart | null;
   charts?: Chart[];
   tables: Table[];
@@ -67,14 +67,14 @@ export interface Report {
   notes: string[];
 }
 
-/** The options of a group, besides the ledger. */
+/** Options of a group. */
 export interface ReportOptions {
   rows: number;
-  /** Address of a workflow in the Temporal UI; null if the UI's address is not configured. */
+  /** Returns a workflow's address in the Temporal UI; null if the UI's address is not configured. */
   workflowUrl: ((workflowId: string) => string) | null;
 }
 
-/** A figure; `alarm`: it is outside its expected range. */
+/** A figure. `alarm`: its value is outside its expected range. */
 export const figure = (
   id: string,
   label: string,
@@ -83,7 +83,7 @@ export const figure = (
   alarm?: boolean,
 ): Figure => ({ id, label, value, kind, alarm });
 
-/** A figure for each currency, in the order given. */
+/** A figure per currency, in the order given. */
 export function perCurrency<T extends { currency: string }>(
   id: string,
   label: string,
@@ -96,18 +96,18 @@ export function perCurrency<T extends { currency: string }>(
   }));
 }
 
-/** A share of a whole; null if the whole is 0. */
+/** A part of a whole; null if the whole is 0. */
 export const share = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole);
 
-/** A workflow's name as a link, if there is a UI to link to. */
+/** A text that links to its workflow in the Temporal UI; the plain text without one. */
 export function linked(text: string | null, workflowId: string | null, { workflowUrl }: ReportOptions): Value | Linked {
   return workflowUrl && workflowId !== null && text !== null ? { text, href: workflowUrl(workflowId) } : text;
 }
 
-/** For a table that is listed whole. */
+/** For tables that list all rows. */
 export const ALL_ROWS = { rows: Number.POSITIVE_INFINITY };
 
-/** A table of entries, each column with the value that it shows of one; it records whether more rows exist. */
+/** A table of entries. Each column gives the value it shows of an entry; `cut` says whether more rows exist. */
 export function table<T>(
   id: string,
   title: string,
@@ -124,14 +124,14 @@ export function table<T>(
   };
 }
 
-/** The same report with at most so many rows per table; figures, trends and charts still cover everything. */
+/** The report with at most `limit` rows per table. Figures, trends and charts still cover everything. */
 export function withRowsCut(report: Report, limit: number): Report {
   const cut = (table: Table): Table =>
     table.rows.length > limit ? { ...table, rows: table.rows.slice(0, limit), cut: true } : table;
   return { ...report, groups: report.groups.map((group) => ({ ...group, tables: group.tables.map(cut) })) };
 }
 
-/** A trend over the days of the scope. */
+/** A trend over the days of the report. */
 export function trendOf<T extends { day: string }>(
   days: readonly T[],
   unit: string,
@@ -155,7 +155,7 @@ export type Grouping = 'western' | 'indian';
 
 const LOCALES: Readonly<Record<Grouping, string>> = { western: 'en-US', indian: 'en-IN' };
 
-/** A value as a person reads it; empty for none. Money keeps every digit it has, and at least two decimals. */
+/** A value for display; empty for none. Money keeps all its digits, and has at least two decimals. */
 export function formatValue(value: Value, kind: ValueKind, grouping: Grouping): string {
   if (value === null || value === '') return '';
   if (value instanceof Date) return inIndia(value);
@@ -163,7 +163,7 @@ export function formatValue(value: Value, kind: ValueKind, grouping: Grouping): 
     new Intl.NumberFormat(LOCALES[grouping], { minimumFractionDigits, maximumFractionDigits });
   switch (kind) {
     case 'money':
-      // A string is formatted as an exact decimal number; as a float it would lose digits.
+      // Intl formats a string as an exact decimal; as a number it would lose digits.
       return decimals(2, 20).format(value as Intl.StringNumericLiteral);
     case 'count':
       return decimals(0, 0).format(Number(value));
@@ -182,7 +182,7 @@ export function formatValue(value: Value, kind: ValueKind, grouping: Grouping): 
 const inIndia = (at: Date): string =>
   new Date(at.getTime() + KOLKATA_OFFSET_MS).toISOString().slice(0, 16).replace('T', ' ');
 
-/** A number on an axis: 12K, or 12T as India abbreviates it. */
+/** A number on an axis: 12K, or 12T, India's abbreviation. */
 export function formatShort(value: number, grouping: Grouping): string {
   return new Intl.NumberFormat(LOCALES[grouping], { notation: 'compact', maximumFractionDigits: 1 }).format(value);
 }

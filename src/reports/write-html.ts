@@ -4,10 +4,10 @@ import { formatValue, WHAT_TO_DO } from './report';
 import type { Grouping, Chart, Figure, Group, Linked, Report, Table, Value, ValueKind } from './report';
 import { chartSvg, SORT_SCRIPT, STYLE } from './html/chart';
 
-/** The page loads nothing: its Content-Security-Policy makes browsers enforce that. */
+/** The page loads nothing, and its Content-Security-Policy makes browsers enforce that. */
 const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(SORT_SCRIPT).digest('base64')}'`;
 
-/** The report as one self-contained page with charts and a sort script. External texts are escaped. */
+/** The report as a self-contained page with charts and a sort script. External texts are escaped. */
 export function writeReportHtml(report: Report, { grouping }: { grouping: Grouping }): string {
   const made = formatValue(report.madeAt, 'instant', grouping);
   const nav = report.groups.map(({ id, title }) => `<a href="#${htmlText(id)}">${htmlText(title)}</a>`).join('');
@@ -38,7 +38,7 @@ ${report.groups.map((group) => groupHtml(group, grouping)).join('\n')}
 `;
 }
 
-/** What somebody has to look at, before all figures. */
+/** What needs attention, listed before all figures. */
 function toDoHtml(groups: readonly Group[], grouping: Grouping): string {
   const alarms = groups.flatMap((group) =>
     group.figures.filter(({ alarm }) => alarm).map((figure) => ({ group, figure })),
@@ -53,7 +53,7 @@ function toDoHtml(groups: readonly Group[], grouping: Grouping): string {
   return `<section id="to-do">\n<h2>${htmlText(headline)}</h2>\n${count > 0 ? `<ul>${[...items, ...asked].join('')}</ul>` : ''}\n</section>`;
 }
 
-/** Rows of a table that say what to do, as items of the list. */
+/** List items for the rows of a table that say what to do. */
 function askedBy({ id }: Group, { columns, rows }: Table): string[] {
   const at = columns.findIndex(({ label }) => label === WHAT_TO_DO);
   return rows
@@ -66,7 +66,7 @@ function textOf(cell: Value | Linked = null): string {
   return isLink ? cell.text : formatValue(cell, 'text', 'western');
 }
 
-/** Zero or nothing everywhere: such a group is one line, which opens. */
+/** Whether all values are zero or missing. Such a group is collapsed to one line. */
 function isEmpty(group: Group): boolean {
   const { figures, tables } = group;
   return (
@@ -78,7 +78,7 @@ function isEmpty(group: Group): boolean {
 
 const chartsOf = ({ trend, charts = [] }: Group): Chart[] => (trend ? [trend, ...charts] : charts);
 
-/** Nothing but zeros has no shape to be drawn. */
+/** Whether all values are zero or missing, so that there is nothing to draw. */
 const isFlat = ({ series }: Chart): boolean =>
   series.every(({ values }) => values.every((value) => value === null || Number(value) === 0));
 

@@ -16,15 +16,15 @@ const FORMATS: Readonly<Record<Exclude<ValueKind, 'money' | 'text'>, string>> = 
   days: '#,##0.0',
   share: '0.0%',
 };
-/** A cell may have 32,767 characters; longer texts than this are not useful. */
-const LONGEST = 2_000;
-const WIDEST = 60;
-/** Points. */
+/** Maximum length of a text. A cell may have 32,767 characters, but texts longer than this are of no use. */
+const MAX_TEXT = 2_000;
+const MAX_WIDTH = 60;
+/** Row height in points. */
 const TWO_LINES = 30;
 const ON_PAPER = { paperSize: A4, orientation: 'landscape', fitToPage: true, fitToHeight: 0 } as const;
 
 /**
- * The report as a workbook: every figure, and a sheet per group with trend and tables, in real numbers and dates
+ * The report as a workbook: all figures, and a sheet per group with its trend and tables, as real numbers and dates
  * (Asia/Kolkata).
  * @returns the bytes of an .xlsx
  */
@@ -84,18 +84,18 @@ class Sheets {
   }
 
   private sheet(title: string): Worksheet {
-    // A sheet's name has at most 31 characters, and none of these.
+    // A sheet name has at most 31 characters, and none of these.
     const name = title.replace(/[[\]:*?/\\]/gu, ' ').slice(0, 31);
     return this.workbook.addWorksheet(name, { pageSetup: ON_PAPER });
   }
 
   private heading(sheet: Worksheet, title: string, lines: readonly string[]): void {
     sheet.addRow([title]).font = { bold: true, size: 14 };
-    // A longer line would make the printed pages of its sheet small.
+    // A longer line would shrink the sheet's printed pages.
     for (const line of lines.flatMap((text) => text.match(/.{1,100}(?:\s|$)/gu) ?? [])) sheet.addRow([line.trim()]);
   }
 
-  /** @param figures of the rows, each of which has a kind of its own in the column Value */
+  /** @param figures the figure of each row, whose kind is used in the column Value */
   private table(sheet: Worksheet, { title, columns, rows, cut }: Table, figures?: readonly Figure[]): void {
     const top = sheet.rowCount + 2;
     sheet.getCell(top, 1).value = cut ? `${title} (the first ${rows.length}; there are more)` : title;
@@ -123,7 +123,7 @@ class Sheets {
         cell.alignment = alignmentOf(kind);
       }),
     );
-    // Excel makes a row that wraps higher by itself; others do not.
+    // Excel raises a row that wraps; other programs do not.
     if (columns.some(({ label }) => headerWidth(label) < label.length)) sheet.getRow(top + 1).height = TWO_LINES;
     columns.forEach(({ label, kind }, column) => {
       const header = sheet.getCell(top + 1, column + 1);
@@ -131,11 +131,11 @@ class Sheets {
       header.alignment = { ...alignmentOf(kind), vertical: 'top', wrapText: true };
       const shown = rows.slice(0, 200).map((row, at) => this.lengthOf(row[column] ?? null, kindAt(at, column)));
       const target = sheet.getColumn(column + 1);
-      target.width = Math.min(WIDEST, Math.max(target.width ?? 0, headerWidth(label), ...shown) + 2);
+      target.width = Math.min(MAX_WIDTH, Math.max(target.width ?? 0, headerWidth(label), ...shown) + 2);
     });
   }
 
-  /** Of the value as it is shown: a number that is wider than its column is a row of #. */
+  /** Length of the displayed value: a number wider than its column is shown as a row of #. */
   private lengthOf(value: Value | Linked, kind: ValueKind): number {
     if (value !== null && typeof value === 'object' && 'text' in value) return value.text.length;
     return formatValue(value, kind, this.grouping).length;
@@ -146,7 +146,7 @@ class Sheets {
   }
 }
 
-/** Texts are text cells, which never run as a formula. */
+/** Texts become text cells, which are never run as formulas. */
 function cellOf(value: Value | Linked, kind: ValueKind): CellValue {
   if (value === null) return null;
   if (value instanceof Date) return new Date(value.getTime() + KOLKATA_OFFSET_MS);
@@ -156,13 +156,13 @@ function cellOf(value: Value | Linked, kind: ValueKind): CellValue {
   return kind === 'money' ? Number(value) : textOf(value);
 }
 
-const textOf = (text: string): string => formatValue(text, 'text', 'western').slice(0, LONGEST);
+const textOf = (text: string): string => formatValue(text, 'text', 'western').slice(0, MAX_TEXT);
 
-/** Numbers at the right, a little from the text of the next column; all else at the left. */
+/** Numbers are right-aligned, with an indent before the next column; all else is left-aligned. */
 const alignmentOf = (kind: ValueKind): Partial<Alignment> =>
   kind === 'text' || kind === 'day' || kind === 'instant' ? { horizontal: 'left' } : { horizontal: 'right', indent: 1 };
 
-/** A header on two lines, with room for the button of its filter: a longer one would make the printed page small. */
+/** Width of a header on two lines, with room for the filter button. Wider headers would shrink the printed page. */
 function headerWidth(label: string): number {
   const longestWord = Math.max(...label.split(' ').map((word) => word.length));
   return Math.max(longestWord, Math.ceil(label.length / 2)) + 4;

@@ -1,4 +1,4 @@
-/** The routes of the door, and what stands around each request. */
+/** The Fastify application of `ebrc serve`: its routes, and the handling around every request. */
 import { CALLER_GONE, Problem, problemBody } from './http/problem';
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
@@ -24,30 +24,30 @@ import { addFilingRoutes } from './routes/filings';
 import { addReconciliationRoutes } from './routes/reconciliation';
 import { postgresqlProbe, readinessOf, temporalProbe } from '../telemetry/readiness';
 
-/** Bounds of one request and of all connections. What is beyond is refused, and the others are served. */
+/** Limits of a request and of all connections. What exceeds them is refused, so that other callers are served. */
 export interface Bounds {
-  /** A whole request has to arrive within this time, its headers within a third of it. */
+  /** A whole request must arrive within this time, its headers within a third of it. */
   requestWithinMs: number;
-  /** A connection on which nothing is read or written for this long is closed; longer than the longest wait. */
+  /** Connections without traffic for this long are closed. It must exceed the longest wait of a request. */
   idleMs: number;
-  /** Connections of one process; an idle one takes 6 KB, one that waits 15 KB. */
+  /** Maximum number of connections. An idle one takes 6 KB, one that waits 15 KB. */
   connections: number;
-  /** Of one principal. */
+  /** Per principal. */
   requestsPerSecond: number;
 }
 
-/** The longest part of a path: an encoded reference of 200 characters. */
+/** Maximum length of a path segment: an encoded reference of 200 characters. */
 const MAX_PARAM_LENGTH = 2_000;
 
-/** The application, which does not listen yet. */
+/** Creates the application, which does not listen yet. */
 export async function createApp(
   door: Door,
   { gate, logger, bounds }: { gate: Gate; logger: Logger; bounds: Bounds },
 ): Promise<FastifyInstance> {
   const app = bareApp(bounds);
-  answerProblems(app, gate, logger);
+  handleErrors(app, gate, logger);
   const metrics = createDoorMetrics();
-  observe(app, metrics, logger);
+  observeRequests(app, metrics, logger);
   const refuseOtherMethods = watchRoutes(app);
   const room = createMemoryRoom();
   app.addHook('onSend', async (request, reply, payload) => room.takeAnswer(request, reply, payload));
@@ -94,19 +94,19 @@ function bareApp({ requestWithinMs, idleMs }: Bounds): FastifyInstance {
     requestTimeout: requestWithinMs,
     connectionTimeout: idleMs,
     keepAliveTimeout: idleMs,
-    // Node looks for requests that are late every 30 s by default.
+    // By default Node checks for late requests only every 30 s.
     http: { headersTimeout: requestWithinMs / 3, connectionsCheckingInterval: requestWithinMs / 6 },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     genReqId: () => randomUUID(),
-    // Addresses and headers of requests hold references and tokens: what is logged is chosen below.
+    // Fastify would log URLs and headers, which contain references and tokens; `observeRequests` logs chosen fields.
     logger: false,
     return503OnClosing: true,
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => void sendProblem(request, reply, error),
-    clientErrorHandler: answerUnread,
+    clientErrorHandler: answerUnreadable,
   });
   app.decorateRequest('principal', null);
-  // The zod schemas check requests; what the routes declare to Fastify describes them.
+  // The zod schemas validate requests; the JSON Schemas of the routes only describe them.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (body) => JSON.stringify(body));
   app.removeAllContentTypeParsers();
@@ -130,8 +130,8 @@ function sendProblem(request: FastifyRequest, reply: FastifyReply, error: unknow
   return problem;
 }
 
-/** What is no HTTP request, or comes too slowly: there is no route and no reply, but the same document. */
-function answerUnread({ code }: Error & { code?: string }, socket: Socket): void {
+/** Answers what is no HTTP request or comes too slowly. There is no route or reply, but the document is the same. */
+function answerUnreadable({ code }: Error & { code?: string }, socket: Socket): void {
   if (socket.writable && code !== 'ECONNRESET') {
     const problem = unreadProblem(code);
     const body = JSON.stringify(problemBody(problem, randomUUID()));
@@ -142,7 +142,7 @@ function answerUnread({ code }: Error & { code?: string }, socket: Socket): void
   socket.destroy();
 }
 
-function answerProblems(app: FastifyInstance, gate: Gate, logger: Logger): void {
+function handleErrors(app: FastifyInstance, gate: Gate, logger: Logger): void {
   app.setErrorHandler((error, request, reply) => {
     const problem = sendProblem(request, reply, error);
     const { status, code } = problem;
@@ -159,10 +159,10 @@ function answerProblems(app: FastifyInstance, gate: Gate, logger: Logger): void 
   });
 }
 
-/** Methods that a client may try; each route answers 405 to those that it does not have. */
+/** Methods that clients may try. Each route answers 405 to those that it does not have. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** Collects routes; the returned function answers their other methods with 405: a 404 would deny the filing. */
+/** Collects the routes. The returned function lets their other methods answer 405: a 404 would deny the filing. */
 function watchRoutes(app: FastifyInstance): () => void {
   const methodsOf = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
@@ -177,19 +177,19 @@ function watchRoutes(app: FastifyInstance): () => void {
         new Problem(405, 'method_not_allowed', `This address takes ${allow}.`, { headers: { allow } });
       const refuse = () => Promise.reject(problem());
       const method = METHODS.filter((each) => !methods.has(each));
-      // Before the body is read, which has a type and a size that no route asked for.
+      // Refused before the body is read, because no route defined its type and size.
       app.route({ method, url, schema: { hide: true }, onRequest: refuse, handler: refuse });
     }
   };
 }
 
-function observe(app: FastifyInstance, metrics: DoorMetrics, logger: Logger): void {
+function observeRequests(app: FastifyInstance, metrics: ReturnType<typeof createDoorMetrics>, logger: Logger): void {
   app.addHook('onSend', (request, reply, _payload, done) => {
     void reply.header('x-request-id', request.id).header('cache-control', 'no-store');
     done();
   });
   app.addHook('onRequest', (request, reply, done) => {
-    // Fastify's own hook does not come for a caller who has gone.
+    // Fastify's `onResponse` hook does not run for a caller that has gone.
     reply.raw.once('close', () => {
       const { statusCode, elapsedTime } = reply;
       const status = reply.raw.writableFinished ? statusCode : CALLER_GONE;
@@ -202,7 +202,7 @@ function observe(app: FastifyInstance, metrics: DoorMetrics, logger: Logger): vo
 }
 
 const HELMET = {
-  // Pages of this door have no scripts and load nothing.
+  // The pages have no scripts and load nothing.
   contentSecurityPolicy: {
     useDefaults: false,
     directives: { defaultSrc: ["'none'"], styleSrc: ["'self'"], formAction: ["'self'"], frameAncestors: ["'none'"] },
@@ -214,7 +214,7 @@ const DESCRIPTION = {
     openapi: '3.1.0',
     info: {
       title: 'eBRC filing',
-      // The API's version, not the program's: it changes when clients have to.
+      // The version of the API, which changes when clients have to.
       version: '1',
       description: 'Files electronic Bank Realization Certificates. Clients must expect new fields in answers.',
       license: { name: 'MIT', identifier: 'MIT' },
@@ -225,17 +225,17 @@ const DESCRIPTION = {
   },
 };
 
-/** Health, readiness and metrics, as the worker serves them. Without a token: they tell nothing of an exporter. */
+/** Health, readiness and metrics, as workers serve them. They need no token: they tell nothing of an exporter. */
 function addHealthRoutes(
   app: FastifyInstance,
   { deps: { pool, temporal }, isStopping }: Door,
-  metrics: DoorMetrics,
+  metrics: ReturnType<typeof createDoorMetrics>,
 ): void {
   app.get('/healthz', { schema: { hide: true } }, () => ({ ok: true }));
 
   const look = readinessOf([postgresqlProbe(pool), temporalProbe(temporal)]);
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const stop = { name: 'stopping', ok: !isStopping(), message: isStopping() ? 'the door is stopping' : 'no' };
+    const stop = { name: 'stopping', ok: !isStopping(), message: isStopping() ? 'the server is stopping' : 'no' };
     const checks = [...(await look()), stop];
     const ok = checks.every((each) => each.ok);
     return reply.code(ok ? 200 : 503).send({ ok, checks });
@@ -246,12 +246,10 @@ function addHealthRoutes(
   );
 }
 
-/** Upper bounds in seconds. */
+/** Upper bounds of the histogram, in seconds. */
 const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60] as const;
 
-type DoorMetrics = ReturnType<typeof createDoorMetrics>;
-
-/** Counts and durations of requests, in the text form of Prometheus. */
+/** Counts and durations of requests, in Prometheus's text format. */
 function createDoorMetrics() {
   const requests = new Map<string, number>();
   const durations = new Map<string, { counts: number[]; sum: number; count: number }>();

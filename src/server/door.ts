@@ -1,4 +1,4 @@
-/** The HTTP API: one stateless process in front of the functions that the command line uses. */
+/** The HTTP API: a stateless process in front of the functions that the command line uses. */
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { hostForUrl, type ListenAddress } from '../config/listen-address';
@@ -17,20 +17,16 @@ const BOUNDS: Bounds = {
   requestsPerSecond: 2_000,
 };
 
-export interface DoorOptions {
+/** How long closing waits for requests that are being handled. */
+const CLOSE_WITHIN_MS = 15_000;
+
+/** @throws Error if it cannot listen on the address */
+export async function startDoor(options: {
   deps: EbrcClientDependencies;
   logger: Logger;
   address: ListenAddress;
   bounds?: Partial<Bounds>;
-}
-
-export type RunningDoor = Awaited<ReturnType<typeof startDoor>>;
-
-/** How long requests under way are waited for when the door closes. */
-const CLOSE_WITHIN_MS = 15_000;
-
-/** @throws Error if it cannot listen on the address */
-export async function startDoor(options: DoorOptions) {
+}) {
   const { deps, logger, address } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
   const { pool, mode } = deps;
@@ -45,9 +41,9 @@ export async function startDoor(options: DoorOptions) {
   app.server.maxConnections = bounds.connections;
   const { port } = app.server.address() as AddressInfo;
   return {
-    /** Without a slash at the end. */
+    /** Without a trailing slash. */
     url: `http://${hostForUrl(address.host)}:${port}`,
-    /** Answers what is under way, takes nothing new, and ends. */
+    /** Takes no new requests, finishes those that are being handled, and ends. */
     async close(): Promise<void> {
       stopping = true;
       watch.close();
@@ -60,9 +56,9 @@ export async function startDoor(options: DoorOptions) {
   };
 }
 
-/** The description of the HTTP API in OpenAPI 3.1, made without any server: it is kept in schemas/openapi.json. */
+/** The OpenAPI 3.1 description of the HTTP API, for schemas/openapi.json. No server is needed. */
 export async function describeApi(): Promise<string> {
-  // Nothing of it is used before a request comes.
+  // Stubs, because they are not used before a request arrives.
   const [door, gate] = [{ deps: {} } as Door, {} as Gate];
   const app = await createApp(door, { gate, logger: pino({ level: 'silent' }), bounds: BOUNDS });
   await app.ready();

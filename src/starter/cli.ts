@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runProgram } from './cli/program';
 
-// Not process.exit: output to a pipe must be read first.
+// Sets exitCode instead of calling process.exit, which would cut off output that a pipe has not read yet.
 void runProgram(process.argv.slice(2), process).then((code) => {
   process.exitCode = code;
 });

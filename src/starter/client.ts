@@ -22,7 +22,7 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     <A extends unknown[], R>(work: (deps: EbrcClientDependencies, ...args: A) => R) =>
     (...args: A): R =>
       work(deps, ...args);
-  // What writes whole workbooks is loaded when it is first used: no filing needs it.
+  // Loaded at the first use, because filing needs none of the code that writes workbooks.
   const loaded =
     <A extends unknown[], R>(load: () => Promise<(deps: EbrcClientDependencies, ...args: A) => Promise<R>>) =>
     async (...args: A): Promise<R> =>
@@ -49,9 +49,9 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     onboardList: (path: string, options: OnboardListOptions) =>
       onboardList(() => Promise.resolve({ ...exporters, exporters: () => reader.exporters() }), path, options),
     changeExporter: bound(changeExporter),
-    /** Sets whether filings made from now on need a second person's approval; to switch it off takes two principals. */
+    /** Sets whether filings made from now on need a second person's approval. Switching it off takes two principals. */
     requireApproval: bound(requireApproval),
-    /** A bulk workbook with one row per remittance with a free balance, to be filled in and filed. */
+    /** A bulk workbook to fill in and file, with one row per IRM that has a free balance. */
     template: async (exporter: string, options?: { all?: boolean }) =>
       (await import('./exporters/template.js')).makeTemplate({ ...deps, api: await deps.api?.() }, exporter, options),
     /** Extracts shipping bills or invoices with the extraction service; one entry per file, also for failures. */
@@ -61,9 +61,9 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     propose: loaded(async () => (await import('../assistant/proposals/propose.js')).proposeMappings),
     /** Imports the exporters' own documents into the ledger, for the ageing report. */
     importInvoices: bound(importInvoices),
-    /** Compares the ledger with the authority; joins a run of the same scope that is in progress. */
+    /** Compares the ledger with the authority, or joins a run of the same scope that is in progress. */
     reconcile: bound(reconcile),
-    /** Acknowledges a finding without closing it. @throws RefusedError for an unknown one, and without a note */
+    /** Acknowledges a finding without closing it. @throws RefusedError if it is unknown or the note is missing */
     acknowledge: bound(acknowledgeFinding),
     /** The schedules on Temporal: each function returns the schedules that it created, found or removed. */
     schedules: {

@@ -11,23 +11,23 @@ import { STORE_ID } from '../documents/records';
 import type { DocumentStore } from '../documents/document-store';
 import { readIdentity } from '../ledger/sends/sends';
 
-const LOOK_EVERY_MS = 500;
+const RETRY_EVERY_MS = 500;
 
-/** Errors that a restart does not explain: rights, and a database or a host that does not exist. */
+/** Error codes for which waiting does not help: missing rights, an unknown database, an unknown host. */
 const PERMANENT_CODES = /^(28...|3D000|ENOTFOUND)$/;
 
 export interface OpenOptions {
-  /** How long to wait for a server that restarts. */
+  /** How long to wait for a server that is restarting. */
   waitMs: number;
-  /** Called once when the wait begins, with the reason. */
+  /** Called once with the reason, when the wait begins. */
   onWait: (notice: string) => void;
-  /** Most connections; default 4. */
+  /** Maximum number of connections; default 4. */
   max?: number;
   /** Shown in `pg_stat_activity`; default `ebrc-cli`. */
   applicationName?: string;
 }
 
-/** Opens a pool on the ledger; one without tables is migrated. @throws UnreachableError that names the address only */
+/** Opens a pool on the ledger, and creates missing tables. @throws UnreachableError that names only the address */
 export async function openLedger(databaseUrl: string, { waitMs, onWait, ...options }: OpenOptions): Promise<pg.Pool> {
   const until = Date.now() + waitMs;
   const address = addressOf(databaseUrl);
@@ -40,7 +40,7 @@ export async function openLedger(databaseUrl: string, { waitMs, onWait, ...optio
         throw new UnreachableError('PostgreSQL', address, error.cause);
       }
       if (!waiting) onWait(`PostgreSQL at ${address} cannot be used yet (${error.code}); trying again …`);
-      await sleep(LOOK_EVERY_MS);
+      await sleep(RETRY_EVERY_MS);
     }
   }
 }
@@ -54,7 +54,7 @@ async function openOnce(
     await refuseSharedSessions(pool).catch((error: Error) => {
       throw error instanceof LedgerUnavailableError ? error : new UsageError(error.message, 'configuration');
     });
-    // The table of migrations appears before they are committed: a worker may be applying them at this moment.
+    // The migrations table is visible before its migrations are committed, so a worker may be applying them right now.
     const { applied } = await readSchemaState(pool);
     if (applied.length === 0) await (await import('../ledger/migrate.js')).migrate(pool);
     return pool;
@@ -83,7 +83,7 @@ export async function connectTemporal(
     interceptors?: WorkflowClientInterceptor[];
   } = {},
 ): Promise<Client> {
-  // Loaded here: most commands only read the ledger, and these take longer than they do.
+  // Loaded here, because these modules take longer to load than most commands, which only read the ledger, take to run.
   const [temporal, { connect }, { dataConverterOf }] = await Promise.all([
     import('@temporalio/client'),
     import('../temporal/connect.js'),
@@ -102,7 +102,7 @@ export async function connectTemporal(
   }
 }
 
-/** Whether the documents are in another store; creates nothing. @returns what to say; null: this one, or none */
+/** Compares the store with the ledger's; creates nothing. @returns a message if another one is used, otherwise null */
 export async function otherStore(
   db: Queryable,
   store: Pick<DocumentStore, 'readRecord'>,

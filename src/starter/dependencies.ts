@@ -9,29 +9,29 @@ import type { Workbooks } from '../workbook/workbooks';
 
 export type LedgerDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode'>;
 
-/** What reading needs; no Temporal server, no API key and no encryption key are required. */
+/** What read-only functions need: no Temporal server, API key or encryption key. */
 export interface EbrcReaderDependencies {
   pool: pg.Pool;
   documents: Pick<DocumentStore, 'pathOf'>;
-  /** test for a `dev_` key, live for a `prod_` key; the mode of the workers' key. */
+  /** `test` for a `dev_` key, `live` for a `prod_` key; the same as the workers' mode. */
   mode: Mode;
-  /** The workers' settings by which it is told when a filing probably goes on. */
+  /** The workers' polling settings, from which the time of a filing's next step is estimated. */
   cadence: Cadence;
-  /** Root of the Temporal UI and the namespace, for links in reports; without it there are no links. */
+  /** Address and namespace of the Temporal UI, for links in reports; without it there are no links. */
   temporalUi?: { address: string; namespace: string };
 }
 
-/** The dependencies of the typed client. The caller opens and closes all of them. */
+/** Dependencies of the typed client. The caller opens and closes them. */
 export interface EbrcClientDependencies extends EbrcReaderDependencies {
   temporal: Client;
-  /** Who answers for what is done; left out: names that are given are claims. */
+  /** The authenticated principal. Without one, the names that callers pass are unverified claims. */
   principal?: Principal;
   documents: DocumentStore;
-  /** Reads and annotates workbooks; default: in this thread. */
+  /** Reads and annotates workbooks; default: in the calling thread. */
   workbooks?: Workbooks;
   taskQueue: string;
-  /** Interval of the checks for a worker while a call waits for one; default 5 s. */
+  /** How often a waiting call checks whether a worker runs; default 5 s. */
   lookForWorkerEveryMs?: number;
-  /** The filing service, within the budget that the workers share; only `template` calls it. */
+  /** The filing service, within the workers' shared budget; it is used to read templates only. */
   api?: () => Promise<FilingApi>;
 }

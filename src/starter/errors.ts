@@ -3,11 +3,11 @@ import { IN_PLAIN_WORDS, invalidInput } from '../domain/issues';
 import { errorAt, type Finding } from '../domain/rules/finding';
 import { isGrpcStatus } from '../temporal/grpc-status';
 
-/** Exit codes of the command line: the same for every command. */
+/** Exit codes, the same for every command. */
 export const EXIT = {
   done: 0,
   unexpected: 1,
-  /** Wrong usage, or wrong configuration. */
+  /** Wrong usage or configuration. */
   usage: 2,
   /** The input was refused; the errors are printed. */
   refused: 3,
@@ -19,24 +19,24 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 export type Problem = Pick<Finding, 'code' | 'message'> & Partial<Finding>;
 
-/** The request cannot be carried out, for the listed reasons, which the caller can change. */
+/** The request is refused, for the listed reasons, which the caller can change. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   constructor(
     readonly errors: readonly Problem[],
-    /** Other properties of the JSON document that is printed, such as the filing it is about. */
+    /** Further properties of the printed JSON document, such as the filing concerned. */
     readonly details: Record<string, unknown> = {},
   ) {
     super(errors.map(({ message }) => message).join('\n'));
   }
 }
 
-/** A refusal for one reason. */
+/** A refusal with a single reason. */
 export function refusal(code: string, message: string, more: Partial<Finding> = {}): RefusedError {
   return new RefusedError([{ ...errorAt(null, null, code, message), ...more }]);
 }
 
-/** The input of a workflow, as its schema takes it. @throws RefusedError that names every wrong field */
+/** Parses a workflow's input by its schema. @throws RefusedError that names every wrong field */
 export function checkedInput<S extends z.ZodType>(
   schema: S,
   input: z.input<S>,
@@ -47,7 +47,7 @@ export function checkedInput<S extends z.ZodType>(
   throw new RefusedError(invalidInput(checked.error), details);
 }
 
-/** Wrong usage. `message` says what to do instead. */
+/** Wrong usage or configuration; `message` says what to do instead. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
   constructor(
@@ -58,27 +58,27 @@ export class UsageError extends Error {
   }
 }
 
-/** A file that a person named cannot be read. */
+/** The error for a file of the caller that cannot be read. */
 export function unreadable(path: string, { code, message }: NodeJS.ErrnoException): UsageError {
-  const known: Readonly<Record<string, string>> = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' };
-  return new UsageError(`${path}: ${known[code ?? ''] ?? `it cannot be read (${code ?? message})`}.`, 'no_file');
+  const reasonOfCode: Readonly<Record<string, string>> = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' };
+  return new UsageError(`${path}: ${reasonOfCode[code ?? ''] ?? `it cannot be read (${code ?? message})`}.`, 'no_file');
 }
 
 /** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
-  /** The message without its advice. */
+  /** The message without the advice. */
   readonly found: string;
   constructor(
     readonly server: 'Temporal' | 'PostgreSQL',
     address: string,
     cause: unknown,
   ) {
-    // Temporal's client says only that connecting failed; what the server answered is the cause of that.
+    // Temporal's client says only that it could not connect; the server's answer is in `cause`.
     const reason = server === 'Temporal' && cause instanceof Error && cause.cause ? cause.cause : cause;
     const refused = isGrpcStatus(reason, 'UNAUTHENTICATED', 'PERMISSION_DENIED');
     const advice = refused ? 'It refuses this caller: check TEMPORAL_API_KEY and TEMPORAL_NAMESPACE.' : ADVICE[server];
-    // Its own text is about gRPC's inner parts.
+    // gRPC's own text for a deadline describes its internals.
     const why = isGrpcStatus(reason, 'DEADLINE_EXCEEDED') ? 'it did not answer in time' : firstLine(reason);
     const found = `${server} at ${address} cannot be reached: ${why}`;
     super(`${found}. ${advice}`, { cause });
@@ -91,7 +91,7 @@ const ADVICE = {
   PostgreSQL: 'Start it, or set DATABASE_URL to where it runs (`npm run dev` starts everything on this machine).',
 };
 
-/** An error's message in one line; for a refused connection those of each address tried. */
+/** The first line of an error's message; for an AggregateError, that of its first error. */
 export function firstLine(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return firstLine(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

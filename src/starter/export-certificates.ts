@@ -6,8 +6,8 @@ import type { DocumentStore } from '../documents/stored-document';
 import type { CertificateView } from '../ledger/certificates/certificates';
 import { csvOf } from './input-files';
 
-/** The columns of a list for spreadsheets; the dates as YYYY-MM-DD, the amounts as exact text. */
-const COLUMNS: Readonly<Record<string, (each: CertificateView) => string | null>> = {
+/** Columns of the exported list. Dates are YYYY-MM-DD, amounts exact decimal text. */
+const COLUMNS: Readonly<Record<string, (certificate: CertificateView) => string | null>> = {
   eBRCNumber: ({ eBRCNumber }) => eBRCNumber,
   date: ({ eBRCDate }) => dateText(eBRCDate),
   status: ({ eBRCStatus }) => eBRCStatus,
@@ -21,13 +21,15 @@ const COLUMNS: Readonly<Record<string, (each: CertificateView) => string | null>
   sha256: ({ sha256 }) => sha256,
 };
 
-/** Writes the certificates as `.csv` or as a workbook. */
+/** Writes certificates to a `.csv` file or a workbook. */
 export async function writeCertificates(path: string, certificates: readonly CertificateView[]): Promise<void> {
   const columns = Object.entries(COLUMNS);
-  const rows = certificates.map((each) => Object.fromEntries(columns.map(([name, of]) => [name, of(each)])));
+  const rows = certificates.map((certificate) =>
+    Object.fromEntries(columns.map(([name, valueOf]) => [name, valueOf(certificate)])),
+  );
   const names = Object.keys(COLUMNS);
   if (extname(path).toLowerCase() === '.csv') return writeOutputFile(path, `${csvOf(rows, names)}\n`);
-  // Only the built program sees that this package has its names on `default` alone.
+  // In the built program exceljs is a CommonJS package whose exports are on `default` only.
   const { default: exceljs } = await import('exceljs');
   const workbook = new exceljs.Workbook();
   const sheet = workbook.addWorksheet('Certificates', { views: [{ state: 'frozen', ySplit: 1 }] });
@@ -39,8 +41,7 @@ export async function writeCertificates(path: string, certificates: readonly Cer
 
 /**
  * Copies the PDFs into a folder or `.zip` as `<document>-<eBRC number>.pdf`.
- * @returns each one's path by its number; a
- * PDF that is not stored has none
+ * @returns the path of each copy by eBRC number, without the PDFs that are not stored
  */
 export async function writePdfs(
   store: DocumentStore,
@@ -49,7 +50,7 @@ export async function writePdfs(
 ): Promise<Map<string, string>> {
   const copies: { eBRCNumber: string; stored: string; name: string }[] = [];
   for (const { eBRCNumber, sbCumInvoiceNumber, document } of certificates) {
-    // A list for people has the whole path of a document.
+    // Views hold the document's full path; the store takes its name.
     const stored = document === null ? null : basename(document);
     if (stored === null || !(await store.exists(stored))) continue;
     const name = `${fileNamePart(sbCumInvoiceNumber ?? 'unknown')}-${fileNamePart(eBRCNumber)}.pdf`;
@@ -72,6 +73,6 @@ export async function writePdfs(
 
 export const isZip = (path: string): boolean => extname(path).toLowerCase() === '.zip';
 
-/** A number as part of a file's name on any system: `KVR/2026/117` gives `KVR_2026_117`. */
+/** Makes a text safe for a file name on any system: `KVR/2026/117` becomes `KVR_2026_117`. */
 export const fileNamePart = (text: string): string =>
   text.replace(/[^\p{L}\p{N}.-]+/gu, '_').replace(/^\./u, '_') || '_';

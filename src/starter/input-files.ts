@@ -7,16 +7,16 @@ import { readFile } from 'node:fs/promises';
 import { LineCounter, parseDocument } from 'yaml';
 
 export interface ListRow {
-  /** Row of the sheet, line of the file; the header is 1. */
+  /** Row of the sheet or line of the file; the header is 1. */
   row: number;
   texts: readonly (string | undefined)[];
-  /** Of a sheet: why a cell is not the text that somebody typed or sees there; it may be a date or an amount. */
+  /** In a sheet, why a cell's text may not be what was typed or is displayed, such as a date or an amount. */
   problems?: readonly (string | undefined)[];
-  /** Why the row cannot be read at all. */
+  /** Why the whole row cannot be read. */
   problem?: string;
 }
 
-/** The lines of a CSV file; after a misplaced quotation mark, each alone. @param most that are read */
+/** Parses CSV. After a misplaced quotation mark each line is parsed by itself. @param most maximum number of rows */
 export function csvRows(bytes: Buffer, most?: number): ListRow[] {
   const parsed = csvRecords(bytes, most);
   if (parsed) return parsed;
@@ -29,7 +29,7 @@ export function csvRows(bytes: Buffer, most?: number): ListRow[] {
   });
 }
 
-/** Null if it is not CSV. The parser's message is dropped, because it may quote a line, and with it a password. */
+/** Null if the bytes are not CSV. The parser's message is dropped, because it may quote a line that has a password. */
 function csvRecords(bytes: Buffer, most?: number): ListRow[] | null {
   try {
     const options = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true } as const;
@@ -43,10 +43,10 @@ function csvRecords(bytes: Buffer, most?: number): ListRow[] | null {
   }
 }
 
-/** @throws RefusedError for a file that is not a workbook, or exceeds the limits */
+/** @throws RefusedError if the file is not a workbook or exceeds the limits */
 export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
   try {
-    // Columns count from 1.
+    // Columns count from 1, so index 0 is dropped.
     return (await readTexts(bytes)).map(({ row, texts, problems }) => ({
       row,
       texts: Array.from(texts).slice(1),
@@ -58,7 +58,7 @@ export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
   }
 }
 
-/** Records as CSV with a header. A value that reads as a formula gets a quote: texts come from outside. */
+/** Records as CSV with a header. Values that spreadsheets run as formulas are escaped: texts come from outside. */
 export function csvOf<T extends object>(
   records: readonly T[],
   columns = Object.keys(records[0] ?? {}) as (keyof T & string)[],
@@ -76,11 +76,11 @@ function cell(value: unknown): string {
 }
 
 /**
- * Reads a YAML file, or a JSON file, that a person has written.
+ * Reads a YAML or JSON file that a person wrote.
  * @param about.what its content, as messages call it
  * @param about.advice what to do if the file cannot be read
- * @param about.code of the errors; default: that of wrong usage
- * @returns its value; `lineOf`: "line N: " of the node at a path; `fail`: throws UsageError that lists problems
+ * @param about.code error code; default: the one of wrong usage
+ * @returns its value; `lineOf`: "line N: " of the node at a path; `fail`: throws a UsageError that lists problems
  * @throws UsageError that names the file, and the line of every syntax error
  */
 export async function readYamlFile(

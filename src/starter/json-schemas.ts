@@ -6,7 +6,7 @@ import * as updates from '../domain/update-contracts';
 import { dailyReportInput, dailyReportResult, reconcileInput, reconcileResult } from '../domain/report-contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
-/** An item of a push message. The rules beyond its types are the service's: `ebrc check` tells what breaks them. */
+/** An item of a push message. The schema has its types only; `ebrc check` reports violations of the service's rules. */
 const item = z.strictObject(
   Object.fromEntries(
     BULK_COLUMNS.filter(({ need }) => need !== 'optional').map(({ field, kind, need, help }) => {
@@ -25,7 +25,7 @@ const pushMessage = z.strictObject({
   allowDuplicate: contracts.fileInput.shape.allowDuplicate,
 });
 
-/** What workflows and their updates take and answer, and push messages, by the names of the files under `schemas/`. */
+/** Schemas of workflow and update inputs and results, and of push messages, by file name under `schemas/`. */
 const CONTRACTS = {
   'onboardExporter.input': { schema: contracts.onboardInput, io: 'input' },
   'onboardExporter.result': { schema: contracts.exporterProgress, io: 'output' },
@@ -51,15 +51,15 @@ const CONTRACTS = {
   pushMessage: { schema: pushMessage, io: 'input' },
 } as const;
 
-/** Of all schemas; one more where a caller that keeps to the last one would be refused, or could not read an answer. */
+/** The version of all schemas. Raise it when it would break callers that follow the last one. */
 const VERSION = 1;
 
-/** Results get new fields without a new version: a reader of today does not refuse them. */
+/** Result schemas accept unknown fields, so that fields can be added without a new version. */
 function openResult({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void {
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
 }
 
-/** File name and content of every JSON Schema (draft 2020-12), for callers in any Temporal SDK. */
+/** File name and content of every JSON Schema (draft 2020-12), for callers of any Temporal SDK. */
 export function jsonSchemas(): Map<string, string> {
   return new Map(
     Object.entries(CONTRACTS).map(([name, { schema, io }]) => {

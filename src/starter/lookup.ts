@@ -10,18 +10,16 @@ import type { EbrcReaderDependencies, LedgerDependencies } from './dependencies'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The id of an EXPORTER argument; an unknown id is used as it is: the workflow adopts it.
- * @throws RefusedError for an
- * unknown e-mail
+ * Resolves an EXPORTER argument to an id. An unknown UUID is returned unchanged, because the workflow adopts it.
+ * @throws RefusedError for an unknown e-mail
  */
 export async function exporterIdOf(db: Queryable, mode: Mode, idOrEmail: string): Promise<string> {
-  const known = await findExporter(db, mode, idOrEmail);
-  if (known) return known.exporterId;
+  const exporter = await findExporter(db, mode, idOrEmail);
+  if (exporter) return exporter.exporterId;
   if (UUID.test(idOrEmail)) return idOrEmail;
   throw unknownExporter(idOrEmail, mode);
 }
 
-/** The refusal of an unknown exporter. */
 export function unknownExporter(idOrEmail: string, mode: string) {
   return refusal(
     'unknown_exporter',
@@ -29,21 +27,20 @@ export function unknownExporter(idOrEmail: string, mode: string) {
   );
 }
 
-/** The filing of a FILING argument (id or reference). @throws RefusedError if the ledger has none */
+/** Finds the filing of a FILING argument (id or reference). @throws RefusedError if the ledger has none */
 export async function filingOf({ pool, mode }: LedgerDependencies, idOrReference: string): Promise<FilingRecord> {
   const filing = await findFiling(pool, mode, idOrReference);
   if (filing) return filing;
   throw unknownFiling(idOrReference, mode);
 }
 
-/** What is approved is named exactly. @throws RefusedError where a bare reference names one of several */
+/** An approval must name one filing exactly. @throws RefusedError if a bare reference stands for several filings */
 export function needNamed({ filingId, reference, n }: FilingRecord, name: string): void {
   if (n === 1 || name !== reference) return;
   const text = `There are ${n} filings under reference ${reference}: name the one that you looked at, ${reference}#${n} or ${filingId}.`;
   throw refusal('approve_refused', text, { filingId });
 }
 
-/** The refusal of an unknown filing. */
 export function unknownFiling(idOrReference: string, mode: Mode) {
   return refusal(
     'unknown_filing',
@@ -51,7 +48,7 @@ export function unknownFiling(idOrReference: string, mode: Mode) {
   );
 }
 
-/** A recorded filing as it is printed. */
+/** A recorded filing as printed. */
 export async function viewOf(
   deps: Pick<EbrcReaderDependencies, 'pool' | 'cadence' | 'documents'>,
   filingId: string,
@@ -61,7 +58,7 @@ export async function viewOf(
   return withPaths(deps, view);
 }
 
-/** The ledger stores the names of documents in the document store; people and programs get paths. */
+/** Replaces document names, as the ledger stores them, by paths. */
 export function withPaths({ documents }: Pick<EbrcReaderDependencies, 'documents'>, filing: FilingView): FilingView {
   return {
     ...filing,

@@ -9,25 +9,25 @@ import type { LedgerDependencies } from './dependencies';
 import { refusal, UsageError } from './errors';
 import { exporterIdOf } from './lookup';
 
-/** A principal as it is printed. */
+/** A principal as printed. */
 export type PrincipalView = ReturnType<typeof principalView>;
 
-/** With its new token, which is shown this once. */
+/** A principal with its new token, which is shown only once. */
 export type PrincipalWithToken = PrincipalView & { token: string };
 
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
-/** Adds a principal with its token. @throws UsageError for an impossible name or role; RefusedError if it is in use */
+/** Adds a principal and its token. @throws UsageError for an invalid name or role; RefusedError if the name is taken */
 export async function addPrincipal(
   { pool, mode }: LedgerDependencies,
   request: {
     name: string;
     roles: readonly string[];
     system?: boolean;
-    /** Ids or e-mails; default: all exporters. */
+    /** Exporters that it may see, by id or e-mail; default: all. */
     exporters?: readonly string[];
     expiresInMs?: number;
-    /** Who adds it, for the record. */
+    /** Who adds it, for the audit log. */
     by: string;
   },
 ): Promise<PrincipalWithToken> {
@@ -47,12 +47,12 @@ export async function addPrincipal(
       );
     }
     await ledger.saveToken(client, added.principalId, token);
-    await audited(client, added, { action: 'principals add', by });
+    await recordUse(client, added, { action: 'principals add', by });
     return { ...principalView(added, await namesOf(client, [added])), token };
   });
 }
 
-/** All principals of the mode, with the number of their valid tokens. */
+/** All principals of the mode, with the number of valid tokens of each. */
 export async function listPrincipals(deps: LedgerDependencies): Promise<(PrincipalView & { tokens: number })[]> {
   const { pool, mode } = deps;
   const all = await ledger.listPrincipals(pool, mode);
@@ -60,59 +60,59 @@ export async function listPrincipals(deps: LedgerDependencies): Promise<(Princip
   return all.map((each) => ({ ...principalView(each, names), tokens: each.tokens }));
 }
 
-/** Makes a new token; the one before lasts another day. @throws RefusedError if there is no such principal */
+/** Makes a new token; the previous one stays valid for a day. @throws RefusedError if there is no such principal */
 export async function rotatePrincipal(
   { pool, mode }: LedgerDependencies,
   { name, by }: { name: string; by: string },
 ): Promise<PrincipalWithToken & { previousEndsAt: string | null }> {
   const token = ledger.createToken(mode);
   return asOwner(pool, async (client) => {
-    const known = await needPrincipal(client, mode, name);
-    const endsAt = await ledger.endTokensLater(client, known.principalId);
-    await ledger.saveToken(client, known.principalId, token);
-    await audited(client, known, { action: 'principals rotate', by });
+    const principal = await needPrincipal(client, mode, name);
+    const endsAt = await ledger.endTokensLater(client, principal.principalId);
+    await ledger.saveToken(client, principal.principalId, token);
+    await recordUse(client, principal, { action: 'principals rotate', by });
     return {
-      ...principalView(known, await namesOf(client, [known])),
+      ...principalView(principal, await namesOf(client, [principal])),
       token,
       previousEndsAt: endsAt?.toISOString() ?? null,
     };
   });
 }
 
-/** Removes a principal: its tokens end at once. @throws RefusedError if there is no such principal */
+/** Removes a principal and ends its tokens at once. @throws RefusedError if there is no such principal */
 export async function removePrincipal(
   { pool, mode }: LedgerDependencies,
   { name, by }: { name: string; by: string },
 ): Promise<PrincipalView> {
   return asOwner(pool, async (client) => {
-    const known = await needPrincipal(client, mode, name);
-    await ledger.removePrincipal(client, known.principalId);
-    await ledger.endTokens(client, known.principalId);
-    await audited(client, known, { action: 'principals remove', by });
-    return principalView(known, await namesOf(client, [known]));
+    const principal = await needPrincipal(client, mode, name);
+    await ledger.removePrincipal(client, principal.principalId);
+    await ledger.endTokens(client, principal.principalId);
+    await recordUse(client, principal, { action: 'principals remove', by });
+    return principalView(principal, await namesOf(client, [principal]));
   });
 }
 
 async function needPrincipal(db: Queryable, mode: Mode, name: string): Promise<Principal> {
-  const known = await ledger.findPrincipal(db, mode, name);
-  if (known) return known;
+  const principal = await ledger.findPrincipal(db, mode, name);
+  if (principal) return principal;
   throw refusal(
     'unknown_principal',
     `There is no principal ${name} in ${mode} mode. \`ebrc principals list\` lists them.`,
   );
 }
 
-function audited(db: Queryable, { mode, principalId }: Principal, { action, by }: { action: string; by: string }) {
-  // Whoever can change principals here holds the database, and is no principal: the name is a claim.
+function recordUse(db: Queryable, { mode, principalId }: Principal, { action, by }: { action: string; by: string }) {
+  // The command line has no signed-in principal, only the database owner's rights, so the name is a claim.
   const event = { mode, at: new Date(), principal: null, action: `${action} (command line, by ${by})` };
   return ledger.recordAudit(db, [{ ...event, outcome: 'used', subject: principalId }]);
 }
 
 function checkedName(text: string): string {
   const name = text.trim();
-  const allowed = `allowed: 1 to ${LONGEST_NAME} visible characters with a letter or a digit among them`;
-  if (name.length > LONGEST_NAME || printable(cleanText(name)) !== name || personKey(name) === '') {
-    throw new UsageError(`${JSON.stringify(name.slice(0, LONGEST_NAME))} cannot name a principal; ${allowed}.`);
+  const allowed = `allowed: 1 to ${MAX_NAME_LENGTH} visible characters with a letter or a digit among them`;
+  if (name.length > MAX_NAME_LENGTH || printable(cleanText(name)) !== name || personKey(name) === '') {
+    throw new UsageError(`${JSON.stringify(name.slice(0, MAX_NAME_LENGTH))} cannot name a principal; ${allowed}.`);
   }
   return name;
 }
@@ -133,7 +133,7 @@ function checkedRoles(given: readonly string[], isSystem: boolean): Role[] {
   return roles as Role[];
 }
 
-/** The names of the exporters that principals may see, by id. */
+/** Names of the exporters that the principals may see, by id. */
 const namesOf = (db: Queryable, principals: readonly Principal[]) =>
   exporterNames(
     db,
@@ -149,9 +149,9 @@ function principalView(
     name,
     roles,
     system: isSystem,
-    /** Ids of the exporters that it may see; null: all. */
+    /** Ids of the exporters that it may see; null for all. */
     exporters,
-    /** Their names; the id of one that the ledger does not know. */
+    /** Names of these exporters; the id of one that the ledger does not know. */
     exporterNames: exporters && exporters.map((id) => names.get(id) ?? id),
     expiresAt: expiresAt?.toISOString() ?? null,
   };
@@ -160,7 +160,7 @@ function principalView(
 /** SQLSTATE insufficient_privilege. */
 const NO_RIGHT = '42501';
 
-/** Workers and the door have no right to change principals. */
+/** Only the ledger's owner may change principals; workers and `ebrc serve` connect as users without that right. */
 async function asOwner<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   try {
     return await withTransaction(pool, work);

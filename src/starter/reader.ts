@@ -1,7 +1,7 @@
 import type { FilingView, FilingSummary } from '../domain/filing/view';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificates';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
-import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
+import { markBehind, pageOfEvents } from '../ledger/filings/filing-pages';
 import { listFilingViews } from '../ledger/filings/filing-view';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
@@ -12,17 +12,17 @@ import type { FindingView } from '../domain/reconciliation/findings';
 import { makeReport, type ReportRequest } from './report';
 import { findings, type FindingsRequest } from './reconcile';
 
-/** A part of a list; left out: all of it. */
+/** A part of a list; without options, the whole list. */
 export interface PartOfList {
-  /** Where the list begins: behind this entry. */
+  /** The last entry of the previous part. */
   after?: string;
-  /** No more than these. */
+  /** Maximum number of entries. */
   limit?: number;
 }
 
-/** `after` is the id or reference of a filing; the default limit of `list` is 1,000. */
+/** `after` is a filing's id or reference; `limit` defaults to 1,000. */
 export interface ListFilter extends PartOfList {
-  /** In one of these states. */
+  /** Only filings in one of these states. */
   states?: readonly string[];
   /** Id or e-mail. */
   exporter?: string;
@@ -30,7 +30,7 @@ export interface ListFilter extends PartOfList {
   attention?: boolean;
   /** Made at this time or later. */
   since?: Date;
-  /** Part of a reference, document, IRM number or certificate's number; or the id of a filing or a request. */
+  /** Part of a reference, document number, IRM number or eBRC number, or the id of a filing or request. */
   search?: string;
 }
 
@@ -39,14 +39,14 @@ export interface CertificateFilter extends PartOfList {
   document?: string;
 }
 
-/** Reads a list in pages until its end, each behind the last entry of the one before. */
+/** Reads a list page by page, each from behind the last entry of the previous one. */
 async function* pagesOf<T>(
   limit: number,
   read: (page: { last: T | undefined; limit: number }) => Promise<T[]>,
 ): AsyncGenerator<T[]> {
   let last: T | undefined;
-  for (let left = limit; left > 0; left -= LISTED) {
-    const asked = Math.min(left, LISTED);
+  for (let left = limit; left > 0; left -= PAGE_SIZE) {
+    const asked = Math.min(left, PAGE_SIZE);
     const page = await read({ last, limit: asked });
     if (page.length > 0) yield page;
     if (page.length < asked) return;
@@ -54,44 +54,44 @@ async function* pagesOf<T>(
   }
 }
 
-const LISTED = 1_000;
-/** Events of one filing; a filing that waits for months has some thousands. */
-const HISTORY = 10_000;
+const PAGE_SIZE = 1_000;
+/** Most events shown of a filing; a filing that waits for months has a few thousand. */
+const MAX_EVENTS = 10_000;
 
-/** One event of a filing: a move, what somebody said, what was found. */
-export type FilingEventView = Omit<PagedEvent, 'at' | 'id'> & { at: string };
+/** An event of a filing: a transition, a statement of a person, or a finding. */
+export type FilingEventView = Omit<Awaited<ReturnType<typeof pageOfEvents>>[number], 'at' | 'id'> & { at: string };
 
 const unknownEntry = (what: string) =>
   new RefusedError([{ code: 'unknown_entry', message: `${what} is not in this list: --after takes its last entry.` }]);
 
-/** Read-only access to the ledger. The caller opens and closes its dependencies. */
+/** Read-only access to the ledger. The caller opens and closes the dependencies. */
 export function createEbrcReader(deps: EbrcReaderDependencies) {
   const { pool, mode, documents, cadence } = deps;
   const exporterOf = (exporter: string | undefined) =>
     exporter === undefined ? undefined : exporterIdOf(pool, mode, exporter);
-  const list = async ({ exporter, after, limit = LISTED, ...filter }: ListFilter = {}) => {
+  const list = async ({ exporter, after, limit = PAGE_SIZE, ...filter }: ListFilter = {}) => {
     const exporterId = await exporterOf(exporter);
     const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
     return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) }, cadence);
   };
   return {
-    /** A filing by its id or reference. @throws RefusedError when there is none */
+    /** Finds a filing by id or reference. @throws RefusedError if there is none */
     async show(idOrReference: string): Promise<FilingView> {
       return viewOf(deps, (await filingOf(deps, idOrReference)).filingId);
     },
-    /** What happened to a filing, oldest first. @throws RefusedError when there is none */
+    /** A filing's events, oldest first. @throws RefusedError if there is no such filing */
     async history(idOrReference: string): Promise<FilingEventView[]> {
       const { filingId } = await filingOf(deps, idOrReference);
-      const events = await pageOfEvents(pool, { filingId, after: '0', limit: HISTORY });
+      const events = await pageOfEvents(pool, { filingId, after: '0', limit: MAX_EVENTS });
       return events.map(({ id: _, at, ...event }) => ({ ...event, at: at.toISOString() }));
     },
     list,
-    /** Pages of filings, newest first, each with its counts. */
+    /** Pages of filings with their counts, newest first. */
     filingPages: ({ limit = Infinity, after, ...filter }: ListFilter = {}) =>
       pagesOf<FilingSummary>(limit, ({ last, limit: asked }) =>
         list({ ...filter, after: last?.filingId ?? after, limit: asked }),
       ),
-    /** Pages of certificates, newest first. `document`: part of a number of its document. */
+    /** Pages of certificates, newest first. `document` is part of a document number. */
     async *certificates({ exporter, document, after, limit = Infinity }: CertificateFilter = {}) {
       const filter = { mode, exporters: null, exporterId: await exporterOf(exporter), document };
       const [first] =
@@ -120,7 +120,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
       );
       for await (const page of pages) yield exporterViews(pool, page);
     },
-    /** Pages of the IRMs of an exporter, newest issue first, with the holds of our own filings. */
+    /** Pages of an exporter's IRMs with the holds of our filings, newest issue date first. */
     async *irmPages(idOrEmail: string, { after, limit = Infinity }: PartOfList = {}) {
       const exporterId = await exporterIdOf(pool, mode, idOrEmail);
       const first = after === undefined ? undefined : readIrmCursor(after);
@@ -132,25 +132,25 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
         }),
       );
     },
-    /** Pages of the findings of the reconciliations, oldest first. */
+    /** Pages of reconciliation findings, oldest first. */
     findingPages({ limit = Infinity, after, ...filter }: FindingsRequest = {}) {
       return pagesOf<FindingView>(limit, ({ last, limit: asked }) =>
         findings(deps, { ...filter, after: last?.id ?? after, limit: asked }),
       );
     },
-    /** Findings of the reconciliations, oldest first. */
+    /** Reconciliation findings, oldest first. */
     findings: (request?: FindingsRequest) => findings(deps, request),
     /** Writes the daily or the ageing report. @throws UsageError for an invalid file name or day */
     report: (request: ReportRequest) => makeReport(deps, request),
     exporters: async () => exporterViews(pool, await listExporters(pool, mode)),
-    /** @throws RefusedError for one that the ledger does not know */
+    /** @throws RefusedError if the ledger does not know the exporter */
     async exporter(idOrEmail: string) {
       const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));
       const [view] = row ? await exporterViews(pool, [row]) : [];
       if (view) return view;
       throw new RefusedError([{ code: 'unknown_exporter', message: `Exporter ${idOrEmail} is not in this ledger.` }]);
     },
-    /** Balances as last read from the authority, and the holds of our own filings. */
+    /** An exporter's IRMs with the balances last read from the authority and the holds of our filings. */
     async irms(idOrEmail: string) {
       return readIrmViews(pool, await exporterIdOf(pool, mode, idOrEmail));
     },

@@ -15,12 +15,12 @@ import { partyToReconcile } from '../ledger/reconciliation/runs';
 
 export interface ReconcileRequest {
   exporter?: string;
-  /** YYYY-MM-DD, days of issue; both included. */
+  /** Range of issue dates as YYYY-MM-DD, both ends included. */
   from?: string;
   to?: string;
 }
 
-/** A run with the findings of its parties, open or healed by it; acknowledged ones are counted, but not listed. */
+/** A run and its parties' findings that are open or were healed by it. Acknowledged ones are counted but not listed. */
 export interface ReconcileOutcome extends ReconcileResult {
   skipped: (ReconcileResult['skipped'][number] & { name: string })[];
   findings: FindingView[];
@@ -28,7 +28,7 @@ export interface ReconcileOutcome extends ReconcileResult {
 
 const STARTED_WITHIN_MS = 10_000;
 
-/** Starts `reconcile`, or joins a run of the same scope in progress. @throws RefusedError for wrong dates */
+/** Starts `reconcile`, or joins a running one of the same scope. @throws RefusedError for invalid dates */
 export async function reconcile(
   deps: EbrcClientDependencies,
   { exporter, from, to }: ReconcileRequest = {},
@@ -37,9 +37,9 @@ export async function reconcile(
     onProgress,
     onNotice,
   }: {
-    /** Wait until the run ends; otherwise until it has begun. */
+    /** Wait until the run ends; otherwise only until it begins. */
     wait?: boolean;
-    /** `waits`: for what, while no party was compared yet; null: nothing is known of it. */
+    /** `waits` says what the run waits for while it has compared no party yet; null if that is not known. */
     onProgress?: (progress: ReconcileResult, waits: string | null) => void;
     onNotice?: (notice: string) => void;
   } = {},
@@ -54,9 +54,9 @@ export async function reconcile(
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
   });
-  const tellProgress = async (now: ReconcileResult) => {
+  const reportProgress = async (now: ReconcileResult) => {
     const converter = temporal.options.loadedDataConverter;
-    // A help alone: what it cannot read, the run itself says at its end.
+    // Only a hint, so a call that cannot be described is skipped; the run reports its own failure at its end.
     const waits =
       now.parties > 0 || now.state === 'done' ? null : await pendingCallText(handle, converter).catch(() => null);
     onProgress?.(now, waits);
@@ -64,7 +64,7 @@ export async function reconcile(
   const { progress } = await follow<ReconcileResult>(deps, workflowId, {
     query: reconciliationQuery,
     until: () => !wait,
-    onProgress: (now) => void tellProgress(now),
+    onProgress: (now) => void reportProgress(now),
     onNotice,
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
@@ -72,28 +72,28 @@ export async function reconcile(
   const ids = result.skipped.map((each) => each.exporterId);
   const names = await exporterNames(pool, ids);
   const skipped = result.skipped.map((each) => ({ ...each, name: names.get(each.exporterId) ?? each.exporterId }));
-  // The id of an exporter that the ledger does not know is no exporter to list findings of.
+  // An exporter that the ledger does not know has no findings to list.
   const unknown = exporterId !== undefined && ids.includes(exporterId) && !names.has(exporterId);
   if (unknown) return { ...result, skipped, findings: [] };
-  const of = { mode, partyId: await partyIdOf(deps, exporter) };
-  const open = await listFindings(pool, of);
-  const healed = await healedFindings(pool, { ...of, runId: result.runId });
+  const scope = { mode, partyId: await partyIdOf(deps, exporter) };
+  const open = await listFindings(pool, scope);
+  const healed = await healedFindings(pool, { ...scope, runId: result.runId });
   return { ...result, skipped, findings: [...open, ...healed] };
 }
 
 export interface FindingsRequest {
   exporter?: string;
-  /** Only of the parties of these exporters, lower-cased ids; null: of all. */
+  /** Only findings of these exporters' parties (lower-cased ids); null for all. */
   exporters?: readonly string[] | null;
   kind?: FindingKind;
   all?: boolean;
-  /** The id of the finding behind which the list begins. */
+  /** Id of the finding after which the list begins. */
   after?: string;
-  /** Default: all. */
+  /** Maximum number of findings; default: all. */
   limit?: number;
 }
 
-/** Findings, oldest first: open ones that nobody has acknowledged, or all. */
+/** Findings, oldest first: open ones that nobody has acknowledged, or all of them. */
 export async function findings(
   deps: LedgerDependencies,
   { exporter, ...filter }: FindingsRequest = {},
@@ -104,7 +104,7 @@ export async function findings(
   return listFindings(pool, { mode, partyId: await partyIdOf(deps, exporter), ...filter });
 }
 
-/** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
+/** Acknowledges a finding without closing it. @throws RefusedError if the finding is unknown or the note is empty */
 export async function acknowledgeFinding(
   { pool, mode }: LedgerDependencies,
   finding: { id: string; note: string; by: string } & Pick<FindingsRequest, 'exporters'>,

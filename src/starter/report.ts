@@ -7,23 +7,21 @@ import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '.
 import type { EbrcReaderDependencies } from './dependencies';
 import { UsageError } from './errors';
 
-export type ReportKind = 'daily' | 'ageing';
-
 export interface ReportRequest {
-  report: ReportKind;
+  report: Report['report'];
   path: string;
-  /** YYYY-MM-DD, a day in Asia/Kolkata; default: today. */
+  /** Day in Asia/Kolkata as YYYY-MM-DD; default: today. */
   on?: string;
-  /** 1,234,567 (the default) or 12,34,567. */
+  /** Digit grouping: 1,234,567 (the default) or 12,34,567. */
   grouping?: Grouping;
 }
 
-/** What was written, with its figures by group. */
+/** The path of the report and its figures by group. */
 export type ReportOutcome = ReturnType<typeof outcomeOf> & { path: string };
 
 export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi'>;
 
-/** Makes a report from the ledger alone and writes it. @throws UsageError for an invalid file name or day */
+/** Makes a report from the ledger and writes it. @throws UsageError for an invalid file name or day */
 export async function makeReport(deps: ReportDependencies, request: ReportRequest): Promise<ReportOutcome> {
   const { path, grouping = 'western' } = request;
   const form = formOf(path);
@@ -32,7 +30,7 @@ export async function makeReport(deps: ReportDependencies, request: ReportReques
   return { path, ...outcomeOf(report) };
 }
 
-/** The figures of a report, without its document. @throws UsageError for an invalid day */
+/** A report's figures, without writing a file. @throws UsageError for an invalid day */
 export async function figuresOf(
   deps: ReportDependencies,
   request: Pick<ReportRequest, 'report' | 'on'>,
@@ -85,7 +83,7 @@ function outcomeOf({ report, mode, on, madeAt, groups }: Report) {
       definition,
       figures,
       trend: trend && { categories: trend.categories, series: trend.series, unit: trend.unit },
-      /** Rows listed in the tables of the group, by the table's id. */
+      /** Number of rows in each table of the group, by table id. */
       tables: Object.fromEntries(tables.map((table) => [table.id, table.rows.length])),
     })),
   };

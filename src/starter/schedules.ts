@@ -9,28 +9,26 @@ import { isGrpcStatus } from '../temporal/grpc-status';
 import { z } from 'zod';
 import { readYamlFile } from './input-files';
 
-/** The result of a schedule's last run; `error` is the first line of a failure. */
-export interface LastResult {
-  workflowId: string;
-  runId: string;
-  /** As Temporal names it: RUNNING, COMPLETED, FAILED, TERMINATED … */
-  status: string;
-  startedAt: string;
-  closedAt: string | null;
-  result: unknown;
-  error: string | null;
-}
-
 export interface ScheduleView {
   id: string;
   workflowType: string;
   state: 'active' | 'paused' | 'deleted';
   timezone: string | null;
   overlap: string | null;
-  /** The next runs, ISO 8601. */
+  /** Start times of the next runs, ISO 8601. */
   next: string[];
-  lastResult: LastResult | null;
-  /** Runs that were not started because the previous one was still in progress, and runs missed in an outage. */
+  lastResult: {
+    workflowId: string;
+    runId: string;
+    /** Temporal's name of the status: RUNNING, COMPLETED, FAILED, TERMINATED … */
+    status: string;
+    startedAt: string;
+    closedAt: string | null;
+    result: unknown;
+    /** First line of the failure, if the run failed. */
+    error: string | null;
+  } | null;
+  /** Runs that were not started because the previous one was still in progress, and runs that an outage prevented. */
   skipped: number;
   missed: number;
 }
@@ -68,7 +66,7 @@ function optionsOf(
   };
 }
 
-/** Creates, updates and removes schedules as the file says; a paused one stays paused. Repeating changes nothing. */
+/** Makes the schedules match the file. Paused schedules stay paused; applying the file again changes nothing. */
 export async function applySchedules(
   scope: Scope & { taskQueue: string; planned: readonly PlannedSchedule[] },
 ): Promise<ScheduleView[]> {
@@ -82,7 +80,7 @@ export async function applySchedules(
     } catch (error) {
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
       const handle = temporal.schedule.getHandle(scheduleId);
-      await whileBehind(() => handle.update((before) => ({ ...wanted, state: before.state })));
+      await retryWhileBusy(() => handle.update((before) => ({ ...wanted, state: before.state })));
     }
   }
   const removed: ScheduleView[] = [];
@@ -92,13 +90,13 @@ export async function applySchedules(
   return [...(await describeAll(temporal, [...wantedIds])), ...removed];
 }
 
-/** This mode's schedules. @param planned should exist: the server's list may not show a new one yet */
+/** Lists this mode's schedules. @param planned ids to look up as well, because the server may not list a new one yet */
 export async function listSchedules(scope: Scope, planned: readonly string[] = []): Promise<ScheduleView[]> {
-  const known = planned.map((id) => prefixOf(scope.mode) + id);
-  return describeAll(scope.temporal, [...new Set([...(await idsOf(scope)), ...known])].sort());
+  const plannedIds = planned.map((id) => prefixOf(scope.mode) + id);
+  return describeAll(scope.temporal, [...new Set([...(await idsOf(scope)), ...plannedIds])].sort());
 }
 
-/** Removes the schedules of this mode; returns those that existed. */
+/** Removes this mode's schedules. @returns those that existed */
 export async function deleteSchedules(scope: Scope): Promise<ScheduleView[]> {
   const deleted: ScheduleView[] = [];
   for (const scheduleId of await idsOf(scope)) deleted.push(...(await remove(scope.temporal, scheduleId)));
@@ -128,7 +126,7 @@ async function remove(temporal: Client, scheduleId: string): Promise<ScheduleVie
 async function describe(temporal: Client, scheduleId: string): Promise<ScheduleView | null> {
   try {
     const handle = temporal.schedule.getHandle(scheduleId);
-    const { action, info, state, spec, policies } = await whileBehind(() => handle.describe());
+    const { action, info, state, spec, policies } = await retryWhileBusy(() => handle.describe());
     return {
       id: scheduleId,
       workflowType: action.workflowType,
@@ -146,15 +144,15 @@ async function describe(temporal: Client, scheduleId: string): Promise<ScheduleV
   }
 }
 
-const TRIES = 5;
+const MAX_TRIES = 5;
 
-/** A schedule is the server's own workflow, whose next task a busy server runs late, or refuses meanwhile. */
-async function whileBehind<T>(ask: () => Promise<T>): Promise<T> {
+/** Retries while the server is busy: a schedule is a workflow of the server, whose task may run late or be refused. */
+async function retryWhileBusy<T>(ask: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried += 1) {
     try {
       return await ask();
     } catch (error) {
-      if (tried === TRIES || !isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'FAILED_PRECONDITION')) throw error;
+      if (tried === MAX_TRIES || !isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'FAILED_PRECONDITION')) throw error;
       await sleep(500 * tried);
     }
   }
@@ -169,14 +167,14 @@ async function lastResult(temporal: Client, { recentActions }: ScheduleDescripti
     const handle = temporal.workflow.getHandle(workflowId, runId);
     const { status, closeTime } = await handle.describe();
     const ended = { ...base, status: status.name, closedAt: closeTime?.toISOString() ?? null };
-    // One that is paused has not ended either, and would be waited for.
+    // `result()` would wait for a run that has not ended, such as a paused one.
     if (!closeTime || status.name === 'CONTINUED_AS_NEW') return ended;
     return await handle.result().then(
       (result: unknown) => ({ ...ended, result: result ?? null }),
       (error: unknown) => ({ ...ended, error: reasonOf(error) }),
     );
   } catch (error) {
-    // The run is past the namespace's retention.
+    // The run is older than the namespace's retention.
     if (error instanceof WorkflowNotFoundError) return { ...base, status: 'UNKNOWN', closedAt: null };
     throw error;
   }
@@ -203,7 +201,7 @@ const schedule = z.strictObject({
 
 const scheduleFile = z.strictObject({ timezone: z.string().default('Asia/Kolkata'), schedules: z.array(schedule) });
 
-/** One schedule of the file, with all defaults filled in. */
+/** A schedule of the file, with defaults filled in. */
 export type PlannedSchedule = Required<z.output<typeof schedule>>;
 
 /** Reads a YAML file of schedules. @throws UsageError that names the line of every problem */
@@ -217,7 +215,7 @@ export async function readScheduleFile(path: string): Promise<PlannedSchedule[]>
     return fail(parsed.error.issues.map((issue) => `${lineOf(issue.path.slice(0, -1))}${issueText(issue)}`));
   }
   const { schedules, timezone } = parsed.data;
-  const doubled = schedules.filter(({ id }, index) => schedules.findIndex((each) => each.id === id) !== index);
-  if (doubled.length > 0) fail(doubled.map(({ id }) => `id ${id} is used twice`));
+  const duplicates = schedules.filter(({ id }, index) => schedules.findIndex((each) => each.id === id) !== index);
+  if (duplicates.length > 0) fail(duplicates.map(({ id }) => `id ${id} is used twice`));
   return schedules.map((each) => ({ ...each, timezone: each.timezone ?? timezone }));
 }

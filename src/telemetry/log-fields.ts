@@ -1,29 +1,29 @@
-/** Patterns of texts that identify a person or give access; each is replaced wherever it occurs. */
+/** Patterns of texts that identify a person or give access, and their replacements. */
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w.!#$%&'*+/=?^`{|}~-])[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)+/gu, '[email]'],
-  // User and password of an address.
+  // User and password of a URL.
   [/(?<=:\/\/)[^\s/@:]*:[^\s/@]*(?=@)/gu, '[credentials]'],
   [/\b(?:dev|prod)_[\w-]+/gu, '[key]'],
   [/\bebrc_(?:test|live)_[\w-]+|(?<=\bBearer )\S+/giu, '[token]'],
   [/\b\d{2}[A-Z]{5}\d{4}[A-Z][A-Z\d]{3}\b/giu, '[gstin]'],
-  // An IEC is a PAN, or ten digits for older ones.
+  // An IEC has the form of a PAN; older ones have ten digits.
   [/\b(?:[A-Z]{5}\d{4}[A-Z]|\d{10})\b/giu, '[iec]'],
 ];
 
 const LONGEST = 2_000;
-/** What is masked ends within it: half of an address would not be known for one. */
+/** Masked beyond `LONGEST`, because half of an e-mail address would not be recognised. */
 const MARGIN = 500;
 
 /** Masks e-mail addresses, IECs, GSTINs, keys and passwords, and cuts a text after 2,000 characters. */
 export function maskText(text: string): string {
-  const masked = FORMS.reduce((all, [form, instead]) => all.replace(form, instead), text.slice(0, LONGEST + MARGIN));
+  const masked = FORMS.reduce((all, [form, mask]) => all.replace(form, mask), text.slice(0, LONGEST + MARGIN));
   const whole = text.length > LONGEST + MARGIN ? masked.slice(0, -MARGIN) : masked;
   return whole.length > LONGEST || whole !== masked ? `${whole.slice(0, LONGEST)}…` : masked;
 }
 
-/** The fields of log lines; all others are dropped. Short words, ids and counts only: no name, number or amount. */
+/** The fields of log lines; others are dropped. Only short words, ids and counts: no names, numbers or amounts. */
 export const LOG_FIELDS: ReadonlySet<string> = new Set([
-  // What it is about
+  // Subjects
   ...['filingId', 'exporterId', 'partyId', 'attemptId', 'extractionId', 'eBRCNumber', 'reference', 'traceId', 'spanId'],
   // Temporal's
   ...['workflowId', 'workflowType', 'runId', 'taskQueue', 'namespace', 'activity', 'activityType', 'activityId'],
@@ -47,7 +47,7 @@ const ALIASES: Readonly<Record<string, string>> = { error: 'err', trace_id: 'tra
 const MOST_ENTRIES = 50;
 const DEEPEST_CAUSE = 3;
 
-/** The fields of a log line that may be written; `droppedFields` is the number of the others. */
+/** The allowed fields of a log line; `droppedFields` counts the others. */
 export function allowedFields(fields: object): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   let droppedFields = 0;
@@ -60,7 +60,7 @@ export function allowedFields(fields: object): Record<string, unknown> {
   return droppedFields === 0 ? kept : { ...kept, droppedFields };
 }
 
-/** A text, a number or a list of them; undefined for anything that has parts. */
+/** A masked text, a plain value or a list of them; undefined for objects. */
 function plain(value: unknown): unknown {
   if (typeof value === 'string') return maskText(value);
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return value;
@@ -69,7 +69,7 @@ function plain(value: unknown): unknown {
   return entries.includes(undefined) ? undefined : entries;
 }
 
-/** Class, code, kind, message, stack, causes. With a kind no message: it repeats what the service said. */
+/** Class, code, kind, message, stack and causes. Without the message if there is a kind: it quotes the service. */
 function errorFields(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return maskText(String(error));
   const { name, message, stack, cause } = error;

@@ -13,7 +13,7 @@ export interface LogScope {
 
 const current = new AsyncLocalStorage<LogScope>();
 
-/** Runs `work`; its log lines have these ids. */
+/** Runs `work` with these ids in its log lines. */
 export function withLogScope<T>(scope: LogScope, work: () => T): T {
   return current.run(scope, work);
 }
@@ -22,24 +22,28 @@ function logScope(): LogScope {
   return current.getStore() ?? {};
 }
 
-export interface LoggerOptions {
+/** Logs one JSON line per event (on a terminal readable text), with masked fields of `log-fields.ts` only. */
+export function createLogger({
+  level,
+  name = 'ebrc',
+  tracer,
+  stderr = false,
+  destination,
+}: {
   level: string;
   /** The program's name in each line; default `ebrc`. */
   name?: string;
-  /** Source of the current trace's ids; without it lines have none. */
+  /** Adds the ids of the current trace to the lines. */
   tracer?: Pick<Tracer, 'current'>;
-  /** Write to standard error instead of standard output, which is reserved for a command's result. */
+  /** Write to standard error, because a command's standard output is only for its result. */
   stderr?: boolean;
-  /** Where to write instead of either, for tests. */
+  /** Overrides the output, for tests. */
   destination?: DestinationStream;
-}
-
-/** One JSON line per event (on a terminal for people), with the fields of `log-fields.ts` alone, masked. */
-export function createLogger({ level, name = 'ebrc', tracer, stderr = false, destination }: LoggerOptions): Logger {
+}): Logger {
   const options: pino.LoggerOptions = {
     name,
     level,
-    // Errors are prepared together with the other fields.
+    // `allowedFields` serializes errors.
     serializers: { err: (fields: unknown) => fields },
     hooks: {
       logMethod(given, write) {
@@ -52,7 +56,7 @@ export function createLogger({ level, name = 'ebrc', tracer, stderr = false, des
       },
     },
   };
-  // Synchronous, because the last lines before an exit are the most important ones.
+  // Synchronous, because the last lines before an exit must not be lost.
   const output = pino.destination({ dest: stderr ? 2 : 1, sync: true });
   const people = { write: (line: string) => void output.write(`${logLine(line.trimEnd())}\n`) };
   const isTerminal = (stderr ? process.stderr : process.stdout).isTTY;
@@ -74,7 +78,7 @@ const LEVELS: Readonly<Record<number, string>> = {
 /** Fields that a person at a terminal does not need. */
 const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'name', 'msg', 'err', 'traceId', 'spanId', 'runId']);
 
-/** A line of our JSON logs for people: `13:34:50 filing recorded  filingId=F1 outcome=opened`; others as they are. */
+/** A JSON log line as readable text: `13:34:50 filing recorded  filingId=F1 outcome=opened`; other text unchanged. */
 export function logLine(json: string): string {
   let record: Record<string, unknown>;
   try {

@@ -1,4 +1,4 @@
-/** OpenTelemetry; loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set, so that others start without it. */
+/** OpenTelemetry. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set, to keep other starts fast. */
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Span as OtelSpan, Attributes } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -18,22 +18,22 @@ import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/wor
 import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry/lib/workflow/definitions';
 import { maskText } from './log-fields';
 
-/** Short words of ours, never a payload. Undefined values are left out. */
+/** Short values of our own, never a payload. Undefined values are left out. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface Span {
   set(attributes: SpanAttributes): void;
 }
 
-/** Measures operations, as children of the operation that they are part of. */
+/** Measures operations as child spans of the current operation. */
 export interface Tracer {
-  /** Runs `work` in a span that ends with it; a failure is marked in the span and passed on. */
+  /** Runs `work` in a span that ends with it. A failure is marked in the span and rethrown. */
   span<T>(name: string, attributes: SpanAttributes, work: (span: Span) => Promise<T>): Promise<T>;
-  /** The span of the caller; null outside of any span. */
+  /** The current span; null outside of any span. */
   current(): { traceId: string; spanId: string } | null;
 }
 
-/** The SDK puts whole records into a span (memo, attributes, failures). Only these attributes are sent. */
+/** The only attributes that are sent, because the SDK puts whole records into spans (memo, attributes, failures). */
 const ALLOWED = new Set([
   ...['temporalWorkflowId', 'temporalActivityId', 'temporalUpdateId', 'run_id', 'workflowId', 'runId'],
   ...['workflowType', 'taskQueue', 'namespace', 'attempt'],
@@ -42,7 +42,7 @@ const ALLOWED = new Set([
   ...['db.system.name', 'db.operation.name', 'db.collection.name', 'error.type'],
 ]);
 
-/** Wraps `exporter` and removes what could be a payload: events, links, messages of failures. */
+/** Wraps `exporter` and removes possible payloads: events, links, failure messages. */
 function createSpanFilter(exporter: SpanExporter): SpanExporter {
   return {
     export: (spans, done) => exporter.export(spans.map(bareSpan), done),
@@ -81,38 +81,41 @@ function bareAttributes({ attributes, events }: ReadableSpan): Attributes {
     if (typeof value === 'string') kept[name] = maskText(value);
     else if (typeof value === 'number' || typeof value === 'boolean') kept[name] = value;
   }
-  // The class of a failure is enough here; its message is in the history, encrypted.
+  // Keep only the class of a failure; its message is in the history, encrypted.
   const failure = events.find(({ name }) => name === 'exception')?.attributes?.['exception.type'];
   if (kept['error.type'] === undefined && typeof failure === 'string') kept['error.type'] = maskText(failure);
   return kept;
 }
 
-export interface TelemetryOptions {
-  /** Root of the OTLP/HTTP receiver, without a slash at the end; spans go to `/v1/traces` below it. */
-  endpoint: string;
-  /** `service.name`, unless OTEL_SERVICE_NAME is set. */
-  service: string;
-  version: string;
-  /** Called if spans could not be sent; nothing waits for them, and nothing fails because of it. */
-  onLost?: (reason: string) => void;
-}
-
 export interface Telemetry {
   tracer: Tracer;
-  /** For Temporal's client: starts, signals and updates carry the trace context. */
+  /** For Temporal's client: adds the trace context to starts, signals and updates. */
   clientInterceptor: WorkflowClientInterceptor;
-  /** Adds attributes to the caller's span. */
+  /** Adds attributes to the current span. */
   describeSpan: (attributes: SpanAttributes) => void;
   /** For workers that run activities. */
   activityInterceptors: ActivityInterceptorsFactory;
-  /** For workers that run workflows, with the bundle that is built for it (`workflows-bundle.ts`). */
+  /** For workers that run workflows, with the bundle for traced workers (`workflows-bundle.ts`). */
   sinks: InjectedSinks<OpenTelemetrySinks>;
   /** Sends the remaining spans. Does not reject. */
   close(): Promise<void>;
 }
 
-/** There is one per program, because OpenTelemetry's context is global to the process. */
-export function startTelemetry({ endpoint, service, version, onLost }: TelemetryOptions): Telemetry {
+/** Call once per process, because OpenTelemetry's context is global. */
+export function startTelemetry({
+  endpoint,
+  service,
+  version,
+  onLost,
+}: {
+  /** Root of the OTLP/HTTP receiver, without a trailing slash; spans go to `/v1/traces` below it. */
+  endpoint: string;
+  /** `service.name`, unless OTEL_SERVICE_NAME is set. */
+  service: string;
+  version: string;
+  /** Called if spans could not be sent, which affects nothing else. */
+  onLost?: (reason: string) => void;
+}): Telemetry {
   setGlobalErrorHandler((error) => onLost?.(reasonOf(error)));
   const resource = new Resource({ 'service.name': service, 'service.version': version }).merge(
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have their standard meaning.
@@ -150,7 +153,7 @@ export function startTelemetry({ endpoint, service, version, onLost }: Telemetry
   };
 }
 
-/** Commands poll every few seconds: a trace for each poll would hide the others. */
+/** Traces no queries and describes: commands poll every few seconds, and their traces would hide the others. */
 function quietClientInterceptor(): WorkflowClientInterceptor {
   const interceptor: WorkflowClientInterceptor = new OpenTelemetryWorkflowClientInterceptor();
   interceptor.query = (input, next) => next(input);
@@ -172,7 +175,7 @@ async function ended<T>(span: OtelSpan, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A call that leaves the process, recognised by attributes that only such a call has. */
+/** CLIENT for a call that leaves the process, recognised by its attributes. */
 function kindOf(attributes: SpanAttributes): SpanKind {
   return 'http.request.method' in attributes || 'db.system.name' in attributes ? SpanKind.CLIENT : SpanKind.INTERNAL;
 }

@@ -1,28 +1,28 @@
-/** What supervisors ask a process: whether the servers that it needs answer. */
+/** Readiness of a process: whether the servers that it needs answer. */
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 
 const WITHIN_MS = 2_500;
-/** What was seen is answered for this long: who needs no token must not be able to keep the servers busy. */
-const SEEN_FOR_MS = 1_000;
+/** How long a result is reused, because a caller without a token must not be able to keep the servers busy. */
+const CACHED_FOR_MS = 1_000;
 
-/** Checks one thing that the process needs. Resolves with a sentence for the reader; rejects with the problem. */
+/** Checks one server that the process needs. `look` resolves with its state as text, or rejects with the problem. */
 export interface Probe {
   name: string;
   look: () => Promise<string>;
 }
 
-/** The result of one probe. `message` is the problem, or the state; without secrets. */
+/** The result of one probe. `message`: the state or the problem, without secrets. */
 export interface ReadinessCheck {
   name: string;
   ok: boolean;
   message: string;
 }
 
-/** A reason that may be shown: the words of other errors may name hosts and users. */
+/** An error whose message may be shown; those of others may name hosts and users. */
 export class NotReady extends Error {}
 
-/** Checks that PostgreSQL answers and takes writes. */
+/** Checks that PostgreSQL answers and accepts writes. */
 export const postgresqlProbe = (pool: pg.Pool): Probe => ({
   name: 'postgresql',
   look: async () => {
@@ -42,14 +42,14 @@ export const temporalProbe = (client: Client): Probe => ({
   },
 });
 
-/** All probes at once. One look at a time, whose result everybody gets who asks until it is old. */
+/** Makes all probes in parallel. Callers share a running check, and its result for a short time. */
 export function readinessOf(probes: readonly Probe[]): () => Promise<ReadinessCheck[]> {
   let last: { answer: Promise<ReadinessCheck[]>; at: number } | undefined;
   return () => {
-    if (!last || performance.now() - last.at > SEEN_FOR_MS) {
-      const own = { answer: Promise.all(probes.map(check)), at: Infinity };
-      void own.answer.finally(() => (own.at = performance.now()));
-      last = own;
+    if (!last || performance.now() - last.at > CACHED_FOR_MS) {
+      const next = { answer: Promise.all(probes.map(check)), at: Infinity };
+      void next.answer.finally(() => (next.at = performance.now()));
+      last = next;
     }
     return last.answer;
   };
@@ -63,7 +63,7 @@ async function check({ name, look }: Probe): Promise<ReadinessCheck> {
   }
 }
 
-/** What `work` comes to, if that is in time. @throws what `late` makes if it is not; the work goes on */
+/** The result of `work` within `ms`. @throws the error of `late` otherwise; the work continues */
 export function within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(late()), ms)));

@@ -1,4 +1,4 @@
-/** Traces from workflows, in the bundles of traced workers. No commands: runs may move between both kinds. */
+/** Traces of workflows. They add no commands, so a run may move between traced and other workers. */
 import {
   OpenTelemetryInboundInterceptor,
   OpenTelemetryInternalsInterceptor,
@@ -8,7 +8,7 @@ import type { WorkflowInboundCallsInterceptor, WorkflowInterceptors } from '@tem
 
 export function interceptors(): WorkflowInterceptors {
   const inbound: WorkflowInboundCallsInterceptor = new OpenTelemetryInboundInterceptor();
-  // Commands that wait for a filing query every few seconds; a span for each would hide the others.
+  // No spans for queries: commands that wait for a filing query every few seconds, which would hide other spans.
   inbound.handleQuery = (input, next) => next(input);
   inbound.validateUpdate = (input, next) => next(input);
   return {

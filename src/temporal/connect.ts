@@ -11,10 +11,10 @@ import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../domain/names';
 
-/** Longer than the server keeps a long poll. Without a deadline a call would wait for a stalled server for ever. */
+/** The default deadline, longer than a long poll; without one a call would wait for a stalled server forever. */
 const CALL_WITHIN_MS = 90_000;
 
-/** Connects to Temporal. A call repeated after closing ends as cancelled: the throw would end the process. */
+/** Connects to Temporal. A retry after closing ends as cancelled, because its exception would end the process. */
 export function connect(options: ConnectionOptions): Promise<Connection> {
   const retries = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
   return Connection.connect({ ...options, interceptors: [retries, boundedAndCancelled] });
@@ -42,7 +42,7 @@ function endedCall(details: string): NonNullable<ConstructorParameters<typeof In
   };
 }
 
-/** When the client certificate of a connection to Temporal ends; null where it has none, or none that can be read. */
+/** When the client certificate of a connection expires; null if it has none, or an unreadable one. */
 export function clientCertificateEnds(tls: ClientConnectConfig['connectionOptions']['tls']): Date | null {
   const certificate = typeof tls === 'object' && tls ? tls.clientCertPair?.crt : undefined;
   try {
@@ -55,7 +55,7 @@ export function clientCertificateEnds(tls: ClientConnectConfig['connectionOption
 /** `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
 
-/** Registers missing search attributes if this worker may, else logs them. @returns those that can be set */
+/** Registers missing search attributes, or logs them if this worker may not. @returns the attributes that can be set */
 export async function ensureSearchAttributes(
   connection: Client['connection'],
   namespace: string,

@@ -1,8 +1,8 @@
-/** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
+/** Runs of filings in Temporal: the status of the newest one, and starting one that continues from the ledger. */
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import type { Client, WorkflowStartOptions } from '@temporalio/client';
 import { ApplicationFailure, WorkflowIdConflictPolicy } from '@temporalio/common';
-import { type FilingRunStatus, judgeRun, resumeInput, type ResumedFiling } from '../domain/filing/run-judgement';
+import { judgeRun, resumeInput } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
 import { searchAttributes } from '../domain/names';
@@ -11,8 +11,8 @@ import type { Logger } from 'pino';
 import { openFiling, recordRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
 import { isGrpcStatus } from './grpc-status';
 
-/** Temporal's word for how a run ended, in ours. One that continued as new is not its workflow's newest run. */
-const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
+/** Temporal's execution statuses in our terms. A run that continued as new has a newer one, so it counts as running. */
+const STATUS: Readonly<Record<string, Parameters<typeof judgeRun>[1]['status']>> = {
   RUNNING: 'running',
   PAUSED: 'running',
   CONTINUED_AS_NEW: 'running',
@@ -23,11 +23,11 @@ const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
   TIMED_OUT: 'timed out',
 };
 
-/** The newest run, asked for: lists lag behind. @throws any other failure than "not found", which means gone */
-export async function describeRun(temporal: Client, workflowId: string): Promise<FilingRunStatus> {
+/** Describes the newest run, because lists lag behind. "Not found" gives `gone`. @throws any other failure */
+export async function describeRun(temporal: Client, workflowId: string): Promise<Parameters<typeof judgeRun>[1]> {
   try {
     const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
-    // A word that this version does not know says nothing that could be acted on.
+    // Treat an unknown status as running, because nothing may be concluded from it.
     return { status: STATUS[status.name] ?? 'running', taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0 };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { status: 'gone', taskAttempt: 0 };
@@ -37,7 +37,7 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
 
 type StartOptions = WorkflowStartOptions & { workflowIdConflictPolicy: WorkflowIdConflictPolicy };
 
-/** Starts a filing's workflow with its search attributes, or without them where the server does not know one. */
+/** Starts a filing's workflow with its search attributes, or without them if the server does not know one. */
 export async function startFilingRun(
   temporal: Client,
   shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },
@@ -46,7 +46,7 @@ export async function startFilingRun(
   await withFilingAttributes(shown, options, (attributed) => temporal.workflow.start('fileRemittances', attributed));
 }
 
-/** Makes a start with what the filing shows in lists; without it, where the server refuses it. */
+/** Makes a start with the filing's search attributes; if the server refuses them, without. */
 export async function withFilingAttributes<T>(
   shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },
   options: StartOptions,
@@ -56,14 +56,14 @@ export async function withFilingAttributes<T>(
   try {
     return await start({ ...options, typedSearchAttributes });
   } catch (error) {
-    // The start of an update-with-start fails with the server's answer as its cause.
+    // `isGrpcStatus` also finds the status that an update-with-start has as its error's cause.
     if (!isGrpcStatus(error, 'INVALID_ARGUMENT')) throw error;
     return start(options);
   }
 }
 
-/** How a run that goes on from the ledger is started; where one is running, that one is meant. */
-export function resumeOptions(filing: ResumedFiling & { workflowId: string }, taskQueue: string) {
+/** Start options of a run that continues from the ledger. A running one is used. */
+export function resumeOptions(filing: Parameters<typeof resumeInput>[0] & { workflowId: string }, taskQueue: string) {
   return {
     workflowId: filing.workflowId,
     taskQueue,
@@ -72,22 +72,19 @@ export function resumeOptions(filing: ResumedFiling & { workflowId: string }, ta
   };
 }
 
-export interface CheckRunDependencies {
-  pool: pg.Pool;
-  temporal: Client;
-  /** The main queue, on which filings run. */
-  taskQueue: string;
-  logger: Logger;
-  clock: () => number;
-}
-
 /**
- * Starts a new run where something may have been sent; else waits for a person, who may have stopped it on purpose.
- * Safe at once.
- * @throws if Temporal cannot be queried: nothing is concluded
+ * Checks a filing's run. If it is lost, starts a new one if something may have been sent; otherwise reports a problem,
+ * because a person may have stopped it on purpose. May run concurrently. @throws if Temporal cannot be queried
  */
 export async function checkRun(
-  deps: CheckRunDependencies,
+  deps: {
+    pool: pg.Pool;
+    temporal: Client;
+    /** The main task queue, on which filings run. */
+    taskQueue: string;
+    logger: Logger;
+    clock: () => number;
+  },
   filing: OpenFilingRun,
 ): Promise<{ resumed: boolean; reported: boolean; why: string | null }> {
   const { pool, temporal, taskQueue, logger, clock } = deps;
@@ -101,7 +98,7 @@ export async function checkRun(
       logger.warn({ filingId, workflowId: filing.workflowId, problem }, 'a filing needs attention');
     return { resumed: false, reported, why: problem };
   }
-  // The filing may have moved or ended since it was read; then its run was not lost.
+  // If the filing moved or ended since it was read, its run was not lost.
   if ((await openFiling(pool, filingId))?.seq !== seq) return { resumed: false, reported: false, why: null };
   logger.warn(
     { filingId, workflowId: filing.workflowId, why: verdict.why },
@@ -111,7 +108,7 @@ export async function checkRun(
   return { resumed: true, reported: false, why: verdict.why };
 }
 
-/** Whether the run of an update was ended, by an operator say, before it answered: nothing was refused. */
+/** Whether an update's run was ended, for instance by an operator, before it answered: nothing was refused. */
 export function endedUnanswered(error: unknown): boolean {
   const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
   return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';

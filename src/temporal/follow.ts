@@ -12,32 +12,32 @@ const INITIAL_PAUSE_MS = 150;
 const MAX_PAUSE_MS = 2_000;
 
 /**
- * Follows a workflow over all its runs, by query (needs a worker) and result, until it ends, `until` holds, or the time
- * is up.
- * @returns its progress, or its result; null, with what to tell the user, if no worker has answered yet
- * @throws what it failed with
+ * Follows a workflow through all its runs, by query (which needs a worker) and result, until it ends, `until` holds, or
+ * `withinMs` is over.
+ * @returns its progress or result; null, with a notice for the user, if no worker has answered
+ * @throws the workflow's failure
  */
 export async function follow<P>(
   { temporal: client, taskQueue }: { temporal: Client; taskQueue: string },
   workflowId: string,
   options: {
-    /** A query of the workflow that returns the same shape as its result. */
+    /** A query with the same shape as the workflow's result. */
     query: QueryDefinition<P>;
     /** Stops following although the workflow continues. */
     until: (progress: P) => boolean;
     onProgress?: (progress: P) => void;
-    /** Called once if no worker answers, with what to tell the user. */
+    /** Called once with a notice for the user if no worker answers. */
     onNotice?: (notice: string) => void;
-    /** Gives up after this time; without it, never. */
+    /** Stops after this time; default never. */
     withinMs?: number;
   },
 ): Promise<{ progress: P; notice: null } | { progress: null; notice: string }> {
   const handle = client.workflow.getHandle(workflowId);
   const stop = new AbortController();
-  // Every call of the long poll adds a listener to it, which Node would report as a leak.
+  // Each call of the long poll adds a listener, which Node would report as a leak.
   setMaxListeners(0, stop.signal);
   let end: { result: P } | { error: unknown } | undefined;
-  // The wait for the result is a sequence of long polls; without the signal it would continue after this call.
+  // The wait for the result is a series of long polls, which the signal ends when this function returns.
   const untilEnd = () =>
     client.workflow
       .withAbortSignal(stop.signal, () => handle.result() as Promise<P>)
@@ -63,7 +63,7 @@ export async function follow<P>(
       progress = answer.answer;
       options.onProgress?.(progress);
     } else if (!silence) {
-      silence = silenceNotice(client, taskQueue);
+      silence = silenceNotice(client, taskQueue, workflowId);
       void silence.then(options.onNotice);
     }
   };
@@ -88,10 +88,10 @@ export async function follow<P>(
   if (end) options.onProgress?.(end.result);
   const last = end ? end.result : progress;
   if (last !== null) return { progress: last, notice: null };
-  return { progress: null, notice: await (silence ?? silenceNotice(client, taskQueue)) };
+  return { progress: null, notice: await (silence ?? silenceNotice(client, taskQueue, workflowId)) };
 }
 
-/** Whether another run goes on: a reset terminates the run that was followed. */
+/** Whether a newer run continues, because a reset terminates the run that was followed. */
 async function runsAgain(client: Client, handle: WorkflowHandle): Promise<boolean> {
   return client
     .withDeadline(Date.now() + QUERY_WITHIN_MS, () => handle.describe())
@@ -101,7 +101,7 @@ async function runsAgain(client: Client, handle: WorkflowHandle): Promise<boolea
     );
 }
 
-/** What a run waits for: a line for people about the call that was tried most; null: none is under way. */
+/** A line for people about the pending call with the most attempts; null if none is pending. */
 export async function pendingCallText(handle: WorkflowHandle, converter: LoadedDataConverter): Promise<string | null> {
   const { raw } = await handle.describe();
   const [call, ...others] = (raw.pendingActivities ?? []).sort((a, b) => (b.attempt ?? 0) - (a.attempt ?? 0));
@@ -109,9 +109,9 @@ export async function pendingCallText(handle: WorkflowHandle, converter: LoadedD
   const name = (call.activityType?.name ?? 'a call').replace(/[A-Z]/gu, (letter) => ` ${letter.toLowerCase()}`);
   const failure = await decodeOptionalFailureToOptionalError(converter, call.lastFailure);
   const next = optionalTsToDate(call.nextAttemptScheduleTime)?.toISOString();
-  // The number is that of the attempt that comes next.
-  const tries =
+  // `attempt` is the number of the next attempt.
+  const failureText =
     failure &&
     `, which failed ${counted((call.attempt ?? 1) - 1, 'time')}: ${failure.message}${next ? `; next try at ${next}` : ''}`;
-  return `waits for: ${name}${tries ?? ''}${others.length > 0 ? ` (and ${others.length} more)` : ''}`;
+  return `waits for: ${name}${failureText ?? ''}${others.length > 0 ? ` (and ${others.length} more)` : ''}`;
 }

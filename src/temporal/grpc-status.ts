@@ -1,4 +1,4 @@
-/** The gRPC statuses that callers tell apart. */
+/** The gRPC statuses that callers distinguish. */
 const GRPC = {
   CANCELLED: 1,
   INVALID_ARGUMENT: 3,
@@ -11,7 +11,7 @@ const GRPC = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** An answer of Temporal's server as its client passes it on. By its shape: who only reads loads no client. */
+/** Whether an error is a gRPC error of Temporal's server; by its shape, to avoid loading the client. */
 export const isGrpcError = (error: unknown): error is Error & { code: number } =>
   error instanceof Error &&
   'metadata' in error &&
@@ -19,7 +19,7 @@ export const isGrpcError = (error: unknown): error is Error & { code: number } =
   'code' in error &&
   typeof error.code === 'number';
 
-/** Whether Temporal's server answered with one of these statuses; the SDK's own error has that answer as its cause. */
+/** Whether Temporal's server answered with one of these statuses, directly or as the cause of a `ServiceError`. */
 export function isGrpcStatus(error: unknown, ...statuses: readonly (keyof typeof GRPC)[]): boolean {
   const cause = error instanceof Error && error.name === 'ServiceError' ? error.cause : error;
   return isGrpcError(cause) && statuses.some((status) => GRPC[status] === cause.code);

@@ -4,28 +4,24 @@ import { HOUR_MS, MINUTE_MS } from '../domain/dates';
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import { endedWithRequests } from '../ledger/submissions/requests';
-import { checkRun, type CheckRunDependencies } from './filing-runs';
+import { checkRun } from './filing-runs';
 
-export interface SweepDependencies extends CheckRunDependencies {
-  mode: Mode;
-}
+export type SweepDependencies = Parameters<typeof checkRun>[0] & { mode: Mode };
 
 export interface Swept {
   filings: number;
   resumed: string[];
-  /** Number of filings for which a new problem of the run was recorded. */
+  /** Filings for which a new problem of the run was recorded. */
   reported: string[];
-  /** Filings that have ended, whose requests are asked about. */
+  /** Ended filings whose requests are polled. */
   followed: string[];
 }
 
 const PAGE = 100;
 
 /**
- * Checks every open filing's run: a new one where something may have been sent, else a person is asked, who may have
- * stopped it on purpose. Several may sweep. `reported`: only runs with a problem, or that ended lately.
- * @throws if
- * Temporal cannot be queried: nothing is concluded
+ * Checks every open filing's run ({@link checkRun}). Several workers may sweep concurrently. `reported`: checks only
+ * runs with a problem, or that ended lately. @throws if Temporal cannot be queried
  */
 export async function sweepFilings(
   deps: SweepDependencies,
@@ -52,10 +48,10 @@ export async function sweepFilings(
   return swept;
 }
 
-/** Lists of Temporal lag behind, and its clock is another one. */
+/** Long enough for Temporal's delayed lists and for the difference of the clocks. */
 const ENDED_LATELY_MS = 10 * 60_000;
 
-/** Workflows of filings whose newest run failed, or ran longer than its caller allows, a short while ago. */
+/** Workflow ids of filings whose newest run failed or timed out lately. */
 async function endedLately({ temporal, taskQueue, clock }: SweepDependencies): Promise<string[]> {
   const since = new Date(clock() - ENDED_LATELY_MS).toISOString();
   const query =
@@ -68,10 +64,10 @@ async function endedLately({ temporal, taskQueue, clock }: SweepDependencies): P
   return ids;
 }
 
-/** A request is not asked about again by the sweep of a worker that takes over. */
+/** A request is polled again only after this time, also by a worker that takes the sweep over. */
 const ASKED_LATELY_MS = 30 * 60_000;
 
-/** Requests are followed to their end, after the end of their filing by looks of the sweep. */
+/** Starts workflows that follow the remaining requests of ended filings. */
 async function followEnded({ pool, mode, temporal, taskQueue, clock }: SweepDependencies): Promise<string[]> {
   const before = new Date(clock() - ASKED_LATELY_MS);
   const ended = await endedWithRequests(pool, { mode, before, limit: PAGE });
@@ -86,7 +82,7 @@ async function followEnded({ pool, mode, temporal, taskQueue, clock }: SweepDepe
   return ended.map(({ filingId }) => filingId);
 }
 
-/** The sweep as a job of the worker that leads: at its start, and hourly. `onSwept` gets the result of each sweep. */
+/** The sweep as a job of the leading worker, at its start and hourly. `onSwept` gets each result. */
 export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) => void = () => undefined) {
   return {
     id: 'sweep_filings',
@@ -103,7 +99,7 @@ export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) 
   };
 }
 
-/** Looks at runs that ended by themselves, and again at reported ones: no report outlasts its problem. */
+/** Checks runs that ended lately, and reported ones again, so that no report outlasts its problem. */
 export function reportedRunsJob(deps: SweepDependencies) {
   return {
     id: 'reported_runs',

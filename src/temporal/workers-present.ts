@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcStatus } from './grpc-status';
 
-/** No worker is running that could carry out the request. */
+/** No worker takes tasks of the task queue. */
 export class NoWorkerError extends Error {
   override readonly name = 'NoWorkerError';
   constructor(taskQueue: string) {
@@ -16,13 +16,13 @@ export class NoWorkerError extends Error {
 /** `temporal.api.enums.v1.TaskQueueType`. */
 const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
 
-/** A poll ends after a minute: a worker that has not polled for longer is gone or frozen. The server's times. */
+/** A poll ends after a minute, so a worker without a poll for longer is gone or frozen. By the server's clock. */
 const POLLS_WITHIN_MS = 2 * 60_000;
 
-/** A server that takes a request and says nothing would be waited for without end. */
+/** Deadline of a call, because a server may accept a request and never answer. */
 const ANSWERS_WITHIN_MS = 5_000;
 
-/** How many pollers a task queue has. */
+/** The number of recent pollers of a task queue. */
 export async function pollersOf(client: Client, name: string, type: keyof typeof QUEUE_TYPES): Promise<number> {
   const { pollers } = await client.withDeadline(Date.now() + ANSWERS_WITHIN_MS, () =>
     client.workflowService.describeTaskQueue({
@@ -36,20 +36,20 @@ export async function pollersOf(client: Client, name: string, type: keyof typeof
     .length;
 }
 
-/** Whether a worker has polled the task queue in the last minutes; null if the server does not report it. */
+/** Whether a worker polled the task queue lately; `silent`: the server does not answer; null: unknown. */
 async function workersPresent(client: Client, taskQueue: string): Promise<boolean | 'silent' | null> {
   try {
     return (await pollersOf(client, taskQueue, 'workflow')) > 0;
   } catch (error) {
-    // A refusal, such as of a key that may not ask for workers, says nothing of the workflow.
+    // A refusal, such as a key without this permission, says nothing about workers.
     return isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'UNAVAILABLE') ? 'silent' : null;
   }
 }
 
 export const TEMPORAL_SILENT =
-  'Temporal does not answer, or too slowly: it is not known whether what was asked is under way. Repeat the command when it answers; that files nothing twice.';
+  'Temporal does not answer, or too slowly: it is not known whether the request is under way. Repeat the command when it answers; that files nothing twice.';
 
-/** Temporal took a request and did not say what became of it. */
+/** Temporal did not answer a request, so it is unknown whether it was carried out. */
 export class TemporalSilentError extends Error {
   override readonly name = 'TemporalSilentError';
   constructor() {
@@ -57,33 +57,31 @@ export class TemporalSilentError extends Error {
   }
 }
 
-/** The message for a user whose workflow does not answer. */
-export async function silenceNotice(client: Client, taskQueue: string): Promise<string> {
+/** The message for a user whose workflow, or any, does not answer. */
+export async function silenceNotice(client: Client, ours: string, workflowId?: string): Promise<string> {
+  const taskQueue = workflowId === undefined ? ours : await queueOf(client, workflowId, ours);
   const present = await workersPresent(client, taskQueue);
   if (present === 'silent') return TEMPORAL_SILENT;
+  if (taskQueue !== ours)
+    return `The workflow runs on task queue ${taskQueue}, where no worker answers, and not on ${ours}: a program with another EBRC_TASK_QUEUE started it. Terminate ${workflowId} in the Temporal UI and repeat the command; that files nothing twice.`;
   return present === false
     ? `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`
     : `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`;
 }
 
 const LOOK_EVERY_MS = 5_000;
-/** Checks without a worker before the call is given up: a worker may just be starting, or be busy. */
+/** Number of checks without a worker before a call is given up, because a worker may be starting or busy. */
 const LOOKS = 6;
 
-export interface WorkerWatch {
-  temporal: Client;
-  taskQueue: string;
-  lookForWorkerEveryMs?: number;
-}
-
-/** A call that only a worker can answer, given up once no worker polls or takes the task. @throws NoWorkerError */
+/** Makes a call that only a worker can answer. @throws NoWorkerError if no worker polls or takes the task */
 export async function answeredByWorker<T>(
-  { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
+  of: { temporal: Client; taskQueue: string; lookForWorkerEveryMs?: number },
   workflowId: string,
   call: () => Promise<T>,
 ): Promise<T> {
+  const { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS } = of;
   const stop = new AbortController();
-  // Every call of a long poll adds a listener to it, which Node would report as a leak.
+  // Each call of a long poll adds a listener, which Node would report as a leak.
   setMaxListeners(0, stop.signal);
   const watch = async (): Promise<never> => {
     for (let missing = 0; missing < LOOKS;) {
@@ -91,7 +89,7 @@ export async function answeredByWorker<T>(
       const idle = (await workersPresent(client, taskQueue)) === false || (await isUntaken(client, workflowId));
       missing = idle ? missing + 1 : 0;
     }
-    throw new NoWorkerError(taskQueue);
+    throw new NoWorkerError(await queueOf(client, workflowId, taskQueue));
   };
   try {
     return await Promise.race([client.workflow.withAbortSignal(stop.signal, call), watch()]);
@@ -100,7 +98,16 @@ export async function answeredByWorker<T>(
   }
 }
 
-/** Whether the workflow has a task that no worker takes, or that one took and did not finish. */
+/** The workflow's queue, which differs if its starter had another EBRC_TASK_QUEUE; `ours` if it cannot be read. */
+const queueOf = (client: Client, workflowId: string, ours: string): Promise<string> =>
+  client
+    .withDeadline(Date.now() + ANSWERS_WITHIN_MS, () => client.workflow.getHandle(workflowId).describe())
+    .then(
+      ({ taskQueue }) => taskQueue,
+      () => ours,
+    );
+
+/** Whether the workflow has a task that no worker took, or whose last attempt did not finish. */
 async function isUntaken(client: Client, workflowId: string): Promise<boolean> {
   try {
     const { raw } = await client.withDeadline(Date.now() + ANSWERS_WITHIN_MS, () =>
@@ -109,14 +116,14 @@ async function isUntaken(client: Client, workflowId: string): Promise<boolean> {
     const { pendingWorkflowTask: task } = raw;
     return Boolean(task && (!task.startedTime || Number(task.attempt) > 1));
   } catch {
-    // The call itself says what is wrong.
+    // The call itself will fail with the reason.
     return false;
   }
 }
 
-/** Waits for what the first worker leaves behind at its start. @throws NoWorkerError if it does not come */
+/** Waits until `isThere` finds what the first worker creates at its start. @throws NoWorkerError if it does not */
 export async function waitForFirstWorker(
-  { taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
+  { taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: { taskQueue: string; lookForWorkerEveryMs?: number },
   isThere: () => Promise<boolean>,
 ): Promise<void> {
   for (const until = Date.now() + LOOKS * lookForWorkerEveryMs; !(await isThere());) {

@@ -15,9 +15,9 @@ import { columnLetter } from './sheet/addresses';
 export interface Annotation {
   /** The caller's workbook: a path, or its bytes. */
   source: string | Buffer;
-  /** The findings, by Excel row (header is 1): of the check, of the service at upload, or of the authority later. */
+  /** Findings by Excel row (the header is 1): of the check, of the upload, or of the authority later. */
   findings: readonly Finding[];
-  /** States of rows as values of the Status column, such as `certified`; a row with an error has `Error`. */
+  /** Outcomes of rows for the Status column, such as `certified`. A row with an error gets `Error`. */
   rowOutcomes?: readonly RowOutcome[];
   limits?: Partial<WorkbookLimits>;
 }
@@ -26,9 +26,9 @@ const STYLES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml
 const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml';
 
 /**
- * The caller's workbook with the findings: filled cells with notes, Status and Errors columns, a summary sheet, in
- * place of earlier marks; everything else stays byte for byte the same.
- * @throws WorkbookRefused for a file that cannot be read
+ * Writes findings into the caller's workbook: filled cells with notes, Status and Errors columns, a summary sheet. They
+ * replace earlier marks; everything else stays byte for byte the same.
+ * @throws WorkbookRefused if the file cannot be read
  */
 export async function annotateWorkbook(args: Annotation): Promise<Buffer> {
   const { source, findings: given, rowOutcomes = [], limits = {} } = args;
@@ -53,11 +53,11 @@ export async function annotateWorkbook(args: Annotation): Promise<Buffer> {
   return editor.save();
 }
 
-/** What annotating needs to know of the sheet, so that the rows and their texts need not stay in memory. */
+/** What annotating needs to know of the sheet, so that rows and their texts need not stay in memory. */
 async function openFilledRows(file: string | Buffer, limits: WorkbookLimits, findings: readonly Finding[]) {
   const { source: opened, directory, first } = await openWorkbook(file, limits);
   const filled = findFilledRows(first);
-  // A row without an invoice that has a finding was not left out: its check knows of merged cells and GST invoices.
+  // A row with a finding was not left out even if its invoice is empty: the check knows merged cells and GST invoices.
   const named = new Set(findings.map(({ row }) => row));
   const isNamed = (row: number) => named.has(row);
   const dataRows = [...filled.dataRows, ...filled.emptiedRows.filter(isNamed)];
@@ -72,7 +72,7 @@ async function addStyles(editor: PackageEditor): Promise<string> {
   return (await editor.relations(editor.workbookPart)).get(id)?.part ?? part(1);
 }
 
-/** The summary of an earlier run: it has our name and title, and is not the sheet that is read. */
+/** The part of an earlier summary: a sheet with our name and title, other than the first one, which is filed. */
 async function earlierSummary(source: WorkbookPackage, directory: WorkbookDirectory, limits: WorkbookLimits) {
   for (const entry of directory.sheets.slice(1)) {
     if (!entry.name.startsWith(SUMMARY_NAME)) continue;
@@ -81,14 +81,14 @@ async function earlierSummary(source: WorkbookPackage, directory: WorkbookDirect
       const first = sheet.rows().next();
       if (!first.done && textsOf(first.value, context)[1] === SUMMARY_TITLE) return entry.part;
     } catch (error) {
-      // A sheet that cannot be read is not ours.
+      // A sheet that cannot be read is not one of ours.
       if (!(error instanceof WorkbookRefused)) throw error;
     }
   }
   return undefined;
 }
 
-/** In place of an earlier summary, or last: the first sheet remains the one that is read. */
+/** Replaces an earlier summary, or appends one: the first sheet must stay the one that is filed. */
 async function placeSummary(
   editor: PackageEditor,
   earlier: string | undefined,
@@ -118,14 +118,14 @@ function freeName(taken: ReadonlySet<string>): string {
   return name;
 }
 
-/** The text of a summary's cell A1; with the sheet's name it distinguishes our sheet from a user's. */
+/** Text of the summary's cell A1. With the sheet's name it tells our sheet from a user's. */
 export const SUMMARY_TITLE = 'eBRC check';
 export const SUMMARY_NAME = 'eBRC Summary';
-/** Most findings that are listed; the others are in their cells. */
+/** Maximum number of findings listed; the others are in their cells only. */
 const MAX_LISTED = 2000;
 const WIDTHS = [12, 10, 26, 26, 110];
 
-/** The XML of a sheet that counts rows by status and findings by kind, and lists the findings with links to cells. */
+/** A summary sheet: rows counted by status, findings counted by kind, and listed with links to their cells. */
 export function summarySheet(
   statuses: readonly string[],
   { sheet, findings }: { sheet: string; findings: readonly Finding[] },

@@ -1,15 +1,15 @@
 import type { Piscina } from 'piscina';
 
 export interface BoundedThread {
-  /** A job that takes longer is terminated together with its thread. */
+  /** A longer job is terminated together with its thread. */
   timeoutMs?: number;
-  /** Heap of the thread in MB; the bytes of files are not included. */
+  /** Heap of the thread in MB, without the bytes of files. */
   memoryMb?: number;
-  /** Arguments of Node for the thread; default those of this process. */
+  /** Node's arguments for the thread; default: those of this process. */
   execArgv?: string[];
 }
 
-/** Runs jobs one at a time in a thread with limits on time and memory, which ends after `idleMs` without one. */
+/** Runs one job at a time in a thread with limits of time and memory. The thread ends after `idleMs` without a job. */
 export function createBoundedThread<Job, Result>(
   filename: string,
   limits: { idleMs: number; timeoutMs: number; memoryMb: number; execArgv: string[] | undefined },
@@ -18,7 +18,7 @@ export function createBoundedThread<Job, Result>(
   const turns = new Turns();
   let opened: Promise<Piscina<Job, Result>> | undefined;
   const open = async () => {
-    // Only what runs a job pays for loading it.
+    // Loaded when the first job runs.
     const { Piscina } = (await import('piscina')).default;
     return new Piscina<Job, Result>({
       filename,
@@ -32,11 +32,11 @@ export function createBoundedThread<Job, Result>(
   };
   return {
     /**
-     * @param whose of whom the job is: those who wait take turns, whoever has how many
+     * @param owner the owner of the job; owners with waiting jobs take turns, however many jobs each has
      * @throws AbortError after the time-out, ERR_WORKER_OUT_OF_MEMORY beyond the heap
      */
-    run: (job: Job, whose = ''): Promise<Result> =>
-      turns.take(whose, async () => {
+    run: (job: Job, owner = ''): Promise<Result> =>
+      turns.take(owner, async () => {
         const pool = await (opened ??= open());
         return pool.run(job, { signal: AbortSignal.timeout(timeoutMs) });
       }),
@@ -44,15 +44,15 @@ export function createBoundedThread<Job, Result>(
   };
 }
 
-/** One job at a time; those who wait take turns. */
+/** Runs one job at a time; the owners of waiting jobs take turns. */
 class Turns {
   private busy = false;
-  /** By whom they wait; who was served last stands last. */
+  /** Waiting jobs by owner; the owner that was served last stands last. */
   private readonly waiting = new Map<string, (() => void)[]>();
 
-  async take<T>(whose: string, job: () => Promise<T>): Promise<T> {
+  async take<T>(owner: string, job: () => Promise<T>): Promise<T> {
     if (this.busy)
-      await new Promise<void>((resolve) => this.waiting.set(whose, [...(this.waiting.get(whose) ?? []), resolve]));
+      await new Promise<void>((resolve) => this.waiting.set(owner, [...(this.waiting.get(owner) ?? []), resolve]));
     this.busy = true;
     try {
       return await job();
@@ -67,14 +67,14 @@ class Turns {
       this.busy = false;
       return;
     }
-    const [whose, [begin, ...others]] = first;
-    this.waiting.delete(whose);
-    if (others.length > 0) this.waiting.set(whose, others);
+    const [owner, [begin, ...others]] = first;
+    this.waiting.delete(owner);
+    if (others.length > 0) this.waiting.set(owner, others);
     begin?.();
   }
 }
 
-/** The bytes that come from another thread, which are plain ones there. */
+/** A Buffer of bytes from another thread, which arrive as a plain Uint8Array. */
 export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -1,11 +1,11 @@
-/** How a sheet of bulk columns looks: on the screen, while it is filled in, and on paper. */
+/** The look of a sheet with bulk columns, on the screen and on paper. */
 import type { Cell, CellValue, DataValidation, PaperSize, Style, Workbook, Worksheet } from 'exceljs';
 import { type BulkColumn, columnOfHeader, UPLOAD_TYPES } from '../domain/rules/columns';
 import type { FieldKind } from '../domain/filing/mapping';
 import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 import { columnLetter } from './sheet/addresses';
 
-/** Formats of whole columns. Most are text, which keeps leading zeros and prevents `1-2` from becoming a date. */
+/** Number formats of whole columns. Text keeps leading zeros, and keeps `1-2` from becoming a date. */
 const FORMATS: Readonly<Record<FieldKind, string>> = {
   text: '@',
   yesNo: '@',
@@ -18,17 +18,17 @@ export const HEADER_ALIGNMENT = { vertical: 'middle', wrapText: true } as const;
 const HEADER_FILLS = { mandatory: 'FFDDEBF7', conditional: 'FFFFF2CC', optional: 'FFEDEDED' } as const;
 const LAST_ROW = MAX_ROWS_PER_SUBMISSION + 1;
 
-/** Of an amount, or a document's number, that is yet to be filled in. */
-const USUAL_WIDTH = 14;
-const WIDEST = 40;
-/** Of the header row: four lines, because its columns are as narrow as their values allow. */
+/** Column width for a value that is not filled in yet. */
+const EMPTY_WIDTH = 14;
+const MAX_WIDTH = 40;
+/** Height of four lines, because headers wrap in columns that are as narrow as their values. */
 const HEADER_HEIGHT = 60;
-/** Fewer pages beside each other would make the 39 columns unreadable on A4. */
+/** On fewer pages the 39 columns would be unreadable on A4. */
 const PAGES_WIDE = 3;
 export const A4: PaperSize.A4 = 9;
 const MARGINS = { left: 0.3, right: 0.3, top: 0.4, bottom: 0.5, header: 0.2, footer: 0.2 };
 
-/** Formats, drop-downs, header help, a frozen header and pages. @returns the bytes of the workbook */
+/** Adds formats, drop-downs, header help, a frozen header and page set-up. @returns the bytes of the workbook */
 export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Promise<Buffer> {
   const texts: string[] = [];
   sheet.getRow(1).eachCell((cell, index) => {
@@ -48,7 +48,7 @@ export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Pro
   sheet.getRow(1).height = HEADER_HEIGHT;
   sheet.views = [{ state: 'frozen', xSplit: 1, ySplit: 1 }];
   const irmNumber = texts.findIndex((text) => columnOfHeader(text ?? '')?.field === 'irmNumber');
-  // Every page begins with the number of the IRM: it names the row to a person.
+  // Every printed page begins with the IRM number, by which people know the row.
   const titles = irmNumber === -1 ? undefined : `${columnLetter(irmNumber)}:${columnLetter(irmNumber)}`;
   sheet.pageSetup = {
     ...{ paperSize: A4, orientation: 'landscape', margins: MARGINS, showGridLines: true },
@@ -59,7 +59,7 @@ export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Pro
   return Buffer.from(await workbook.xlsx.writeBuffer());
 }
 
-/** Rules for ranges: the types of exceljs only have those of single cells, which would need one object per cell. */
+/** exceljs has types for the rules of single cells only; one rule per range avoids an object per cell. */
 function validationsOf(sheet: Worksheet): { add(range: string, rule: DataValidation): void } {
   return (sheet as unknown as { dataValidations: { add(range: string, rule: DataValidation): void } }).dataValidations;
 }
@@ -73,8 +73,8 @@ const NEEDS: Readonly<Record<BulkColumn['need'], string>> = {
 function formatColumn(sheet: Worksheet, index: number, { kind, header }: BulkColumn): void {
   const column = sheet.getColumn(index);
   const numFmt = FORMATS[kind];
-  column.width = widthOf(sheet, index, header, kind === 'text' || kind === 'amount' ? USUAL_WIDTH : undefined);
-  // New objects, because exceljs shares style objects between cells and a change in place would affect other columns.
+  column.width = widthOf(sheet, index, header, kind === 'text' || kind === 'amount' ? EMPTY_WIDTH : undefined);
+  // New objects, because exceljs shares style objects between cells.
   column.style = { ...column.style, numFmt };
   column.eachCell((cell: Cell) => {
     cell.style = { ...cell.style, numFmt };
@@ -89,7 +89,7 @@ function headerStyle({ need }: BulkColumn): Partial<Style> {
   };
 }
 
-/** The drop-down or number rule of a column; dates get none, because it would refuse dates written as text. */
+/** A column's drop-down or number rule. Dates get none, because it would refuse dates written as text. */
 function validation({ field, kind, help }: BulkColumn): DataValidation | undefined {
   const list = (values: string, name: string): DataValidation => ({
     type: 'list',
@@ -116,16 +116,16 @@ function validation({ field, kind, help }: BulkColumn): DataValidation | undefin
   };
 }
 
-/** How wide a column has to be for its values, and for the longest word of its header, which wraps. */
+/** The width for a column's values, and for the longest word of its header, which wraps. */
 export function widthOf(sheet: Worksheet, index: number, header: string, narrowest = 10): number {
   let longest = Math.max(...header.split(' ').map(({ length }) => length));
   sheet.getColumn(index).eachCell(({ value, text }, row) => {
     if (row > 1) longest = Math.max(longest, shownLength(value, text));
   });
-  return Math.min(Math.max(longest + 2, narrowest), WIDEST);
+  return Math.min(Math.max(longest + 2, narrowest), MAX_WIDTH);
 }
 
-/** Made once: a format of its own for each cell takes longer than the rest of its column. */
+/** Shared, because a format per cell takes longer than the rest of its column. */
 const AMOUNT = new Intl.NumberFormat('en', { minimumFractionDigits: 2 });
 
 function shownLength(value: CellValue, text: string): number {

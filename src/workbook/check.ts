@@ -5,11 +5,11 @@ import type { FileContext } from '../domain/rules/file';
 import { withSheetHeaders, readWorkbook, type ReadOptions, type WorkbookReading } from './read';
 
 export interface CheckedWorkbook {
-  /** Whether there is no error; there may be warnings. */
+  /** Whether there is no error. There may be warnings. */
   ok: boolean;
-  /** The rows that can be filed: all rows if `ok`. */
+  /** Rows that can be filed; all rows if `ok`. */
   rows: MappingRow[];
-  /** Number of rows that are filled in, including unreadable ones. */
+  /** Number of filled rows, including unreadable ones. */
   rowCount: number;
   errors: Finding[];
   warnings: Finding[];
@@ -17,7 +17,7 @@ export interface CheckedWorkbook {
 }
 
 /**
- * Reads and checks a workbook by the rules of JSON messages; preflight checks balances.
+ * Reads a workbook and checks it by the rules of JSON messages. Balances are checked later, by preflight.
  * @param file path or bytes
  * @throws only errors of the file system
  */

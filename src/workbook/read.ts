@@ -21,30 +21,30 @@ export { withSheetHeaders, type ColumnAt } from './sheet/headers';
 
 export interface WorkbookReading {
   rows: MappingRow[];
-  /** All rows that are filled in, with the values that could be read; the rules run on these. */
+  /** All filled rows with the values that could be read, on which the rules run. */
   unchecked: UncheckedRow[];
-  /** Rows whose invoice columns are all empty: those of the template that nobody filled in. They are left out. */
+  /** Rows of the template that nobody filled in: all their invoice columns are empty. They are left out. */
   untouched: readonly number[];
-  /** Findings of reading: invalid cells, columns, the file. */
+  /** Findings of the reading: about cells, columns or the file. */
   findings: Finding[];
   columns: ReadonlyMap<ColumnField, ColumnAt>;
-  /** Columns that are sent under the label of the template if a row fills them. */
+  /** Template columns that are sent, under their label, if a row fills them. */
   optionalColumns: readonly OptionalColumn[];
   /** The user's own columns, which are not sent. */
   ownColumns: readonly OwnColumn[];
-  /** The Status column of an earlier check or filing, by row; empty if the workbook has none. */
+  /** Values of the Status column of an earlier check or filing, by row; empty without one. */
   statuses: ReadonlyMap<number, string>;
 }
 
 export interface ReadOptions {
   limits?: Partial<WorkbookLimits>;
-  /** The labels of the service's template; default: assumed labels. */
+  /** Labels of the service's template; default: assumed labels. */
   template?: BulkTemplate;
 }
 
 /**
- * Reads the first sheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules), each failing cell
- * once, within limits. An unreadable file is one finding without a row.
+ * Reads the first sheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules) within limits, with
+ * one finding per failing cell. An unreadable file gives one finding without a row.
  * @param source path or bytes
  * @throws only errors of the file system
  */
@@ -64,10 +64,10 @@ export async function readWorkbook(
   }
 }
 
-/** Values of a cell that is not in a file yet; a date is midnight in UTC. */
+/** A cell's value before it is in a file; dates are midnight in UTC. */
 export type NewCell = string | number | Date | null;
 
-/** Reads rows that are not in a file yet, the headers first, as they are read from a workbook that holds them. */
+/** Reads rows that are not in a file yet, headers first, as if they came from a workbook. */
 export function readCells(
   rows: readonly (readonly NewCell[])[],
   { limits = {}, template = BUILT_IN_TEMPLATE }: ReadOptions = {},
@@ -146,7 +146,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   };
 }
 
-const isOfInvoice = (field: string): boolean =>
+const isInvoiceField = (field: string): boolean =>
   (INVOICE_FIELDS as readonly string[]).includes(field) || field.startsWith('gstin');
 
 interface CellAt {
@@ -158,10 +158,10 @@ interface CellAt {
 class RowReader {
   private readonly missingColumns: ReadonlySet<string>;
   private readonly filed: ReadonlySet<number>;
-  /** Until the template is known: the user's columns in which no cell with a value has been seen yet. */
+  /** While the template is unknown: the user's columns in which no value was seen yet. */
   private readonly ownEmpty: Map<number, OwnColumn>;
   private readonly ownSeen: OwnColumn[] = [];
-  /** Cells that a merged range may cover, known once all rows were read: filled ones and mandatory empty ones. */
+  /** Filled cells, and empty mandatory ones. Whether a merged range covers them is known once all rows were read. */
   private readonly cells: { row: number; failed: Set<string>; filled: CellAt[]; empty: CellAt[] }[] = [];
 
   constructor(
@@ -170,7 +170,7 @@ class RowReader {
     template: BulkTemplate,
   ) {
     const undecided = template.learnedAt === null ? headers.own : [];
-    // No template names a column without letters or digits.
+    // No template has a column without letters or digits.
     this.ownEmpty = new Map(
       undecided
         .filter(({ header }) => normaliseHeader(header) !== '' && !isOurs(header))
@@ -182,23 +182,23 @@ class RowReader {
     );
   }
 
-  /** Reads the row; undefined for a blank one. Our own Status and Errors columns do not count as filled. */
+  /** Reads a row; undefined for a blank one. Our own Status and Errors columns do not count as filled. */
   read({ number, cells }: RawRow): { unchecked: UncheckedRow; findings: Finding[]; status?: string } | undefined {
     const contents: CellContent[] = [];
     let blank = true;
     let status: string | undefined;
-    const own = this.headers.status?.index ?? Number.NaN;
+    const statusColumn = this.headers.status?.index ?? Number.NaN;
     for (const cell of cells) {
-      // Other columns only matter while the row may be blank; decoding all of them would need too much memory.
+      // Other columns matter only while the row may be blank; decoding them all would need too much memory.
       const undecided = this.ownEmpty.get(cell.column);
-      if (!blank && cell.column !== own && !undecided && !this.filed.has(cell.column)) continue;
+      if (!blank && cell.column !== statusColumn && !undecided && !this.filed.has(cell.column)) continue;
       const content = cellContent(cell, this.context);
       if (undecided && content.kind !== 'blank') {
         this.ownEmpty.delete(cell.column);
         this.ownSeen.push(undecided);
       }
-      if (cell.column === own && content.kind === 'text') status = content.text;
-      if (content.kind === 'blank' || cell.column === own || cell.column === own + 1) continue;
+      if (cell.column === statusColumn && content.kind === 'text') status = content.text;
+      if (content.kind === 'blank' || cell.column === statusColumn || cell.column === statusColumn + 1) continue;
       contents[cell.column] = content;
       blank = false;
     }
@@ -206,11 +206,11 @@ class RowReader {
     return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
   }
 
-  /** Rows that nobody filled in. A merged invoice cell may be somebody's way to fill several of them in. */
+  /** Rows that nobody filled in. A row with a merged invoice cell is not one: somebody may have meant to fill it in. */
   untouched(merged: MergedCells): ReadonlySet<number> {
     const rows = this.cells.filter(({ row, filled, empty }) => {
-      if (filled.some(({ field }) => isOfInvoice(field))) return false;
-      const invoice = empty.filter(({ field }) => isOfInvoice(field));
+      if (filled.some(({ field }) => isInvoiceField(field))) return false;
+      const invoice = empty.filter(({ field }) => isInvoiceField(field));
       if (invoice.length < INVOICE_FIELDS.length) return false;
       const hintOf = merged.hintsOf(row);
       return invoice.every(({ index }) => hintOf(index) === undefined);
@@ -218,14 +218,14 @@ class RowReader {
     return new Set(rows.map(({ row }) => row));
   }
 
-  /** Headers of columns with values of which only the template can tell whether they are the user's own. */
+  /** Headers of filled columns of which only the template tells whether they are sent. */
   ownFilled(): string[] {
     return this.ownSeen
       .sort((a, b) => a.index - b.index)
       .map(({ letter, header }) => `column ${letter} ${quoted(header)}`);
   }
 
-  /** Findings about cells that a merged range covers, empty or with a value that is not shown. */
+  /** Findings about cells that a merged range covers, empty or with a hidden value. */
   mergedCells(merged: MergedCells): Finding[] {
     return this.cells.flatMap(({ row, failed, filled, empty }) => {
       const hintOf = merged.hintsOf(row);
@@ -258,7 +258,7 @@ class RowReader {
       const read = cellValue(field, column.kind, content);
       if (!('value' in read)) findings.push(errorAt(row, field, read.code, read.message));
       else if (!isExtraField(field)) mapping[field] = read.value;
-      // N is the template's preset and the meaning of a filing without the column, so it does not count as filled.
+      // N is preset by the template and is what a filing without the column means, so it does not count as filled.
       else if (read.value !== 'N') extra[column.header] = read.value;
     }
     for (const { label, index, letter } of this.headers.optional) {

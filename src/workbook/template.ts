@@ -16,10 +16,9 @@ import { groupBy } from '../domain/values';
 import { FREE_HEADER, REMITTER_HEADER } from './sheet/headers';
 
 /**
- * The service's template (spec: "GET /irm/bulk-template") with drop-downs, formats, help, a frozen header and what is
- * known of its IRMs. First-sheet values are kept, so that it can be uploaded; nothing else.
- * @throws WorkbookRefused: no
- * workbook
+ * The service's template (spec: "GET /irm/bulk-template") with drop-downs, formats, help, a frozen header, and what is
+ * known of its IRMs. Only the values of its first sheet are kept, so that it can be uploaded.
+ * @throws WorkbookRefused if it is not a workbook
  */
 export async function decorateTemplate(source: string | Buffer, known: KnownIrms = {}): Promise<Buffer> {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
@@ -48,14 +47,14 @@ function valueOf(content: CellContent): CellValue {
   }
 }
 
-/** The labels of a template: the filled cells of row 1. @throws WorkbookRefused if it is no workbook */
+/** A template's labels: the filled cells of row 1. @throws WorkbookRefused if it is not a workbook */
 export async function readTemplateLabels(source: string | Buffer): Promise<string[]> {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
   const row = first.sheet.rows().next();
   return row.done || row.value.number !== 1 ? [] : Object.values(textsOf(row.value, first.context));
 }
 
-/** The template from the ledger's data: a row per IRM, Y/N columns preset to N, blank invoices. @returns its bytes */
+/** Builds the template from the ledger: a row per IRM, Y/N columns preset to N, blank invoices. @returns its bytes */
 export async function buildTemplate(irms: readonly HeldIrm[], known: KnownIrms = {}): Promise<Buffer> {
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
@@ -85,67 +84,65 @@ function finishTemplate(workbook: Workbook, sheet: Worksheet, known: KnownIrms):
   return finishBulkSheet(workbook, sheet);
 }
 
-/** What the ledger knows of an IRM beside what the template says. Dates are DDMMYYYY. */
-interface KnownIrm {
-  irmNumber: string;
-  irmAdCode: string;
-  irmIssueDate: string;
-  remittanceDate: string | null;
-  remitterName: string | null;
-  /** Exact decimal text; null where it is not known. */
-  free: string | null;
-}
-
+/** What the ledger knows of IRMs beyond the template. Dates are DDMMYYYY. */
 export interface KnownIrms {
-  irms?: readonly KnownIrm[];
-  /** Also those of which nothing is free. */
+  irms?: readonly {
+    irmNumber: string;
+    irmAdCode: string;
+    irmIssueDate: string;
+    remittanceDate: string | null;
+    remitterName: string | null;
+    /** Exact decimal text; null if it is not known. */
+    free: string | null;
+  }[];
+  /** Also IRMs without a free balance. */
   all?: boolean;
 }
 
-/** Leaves out used-up IRMs, makes dates real, and adds remitter and free balance in columns that are not sent. */
+/** Removes used-up IRMs, turns date texts into dates, and adds the remitter and free balance, which are not sent. */
 function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): void {
   const fields = new Map<string, number>();
   sheet.getRow(1).eachCell((cell, index) => {
     const column = columnOfHeader(cell.text);
     if (column) fields.set(column.field, index);
   });
-  const known = groupBy(
+  const irmsByIdentity = groupBy(
     irms.map((irm) => ({ ...irm, issueDate: irm.irmIssueDate })),
     irmIdentity,
   );
-  const ofRow = (row: number): KnownIrm | undefined => {
+  const irmOfRow = (row: number) => {
     const cell = (field: string) => sheet.getCell(row, fields.get(field) ?? 1);
     const alike =
-      known.get(irmIdentity({ irmNumber: cell('irmNumber').text, irmAdCode: cell('irmAdCode').text })) ?? [];
+      irmsByIdentity.get(irmIdentity({ irmNumber: cell('irmNumber').text, irmAdCode: cell('irmAdCode').text })) ?? [];
     const { value: date, text } = cell('irmDt');
     const dated = alike.length > 1 ? recordsOf(date instanceof Date ? date.toISOString() : text, alike) : alike;
-    // The balance of another remittance would be worse than none.
+    // The balance of another IRM would be worse than none.
     return dated.length > 1 ? undefined : dated[0];
   };
-  if (!all) leaveOutExhausted(sheet, ofRow);
-  const own = sheet.columnCount + 1;
+  if (!all) leaveOutExhausted(sheet, irmOfRow);
+  const firstAdded = sheet.columnCount + 1;
   for (let row = 2; row <= sheet.rowCount; row += 1) {
     const date = sheet.getCell(row, fields.get('irmDt') ?? 1);
     const read = typeof date.value === 'string' ? filingDateFromAnything(date.value) : null;
     if (read) date.value = midnight(read);
-    const irm = ofRow(row);
+    const irm = irmOfRow(row);
     if (!irm) continue;
-    sheet.getCell(row, own).value = irm.remitterName === null ? null : printable(irm.remitterName);
-    sheet.getCell(row, own + 1).value = irm.free === null ? null : Number(irm.free);
+    sheet.getCell(row, firstAdded).value = irm.remitterName === null ? null : printable(irm.remitterName);
+    sheet.getCell(row, firstAdded + 1).value = irm.free === null ? null : Number(irm.free);
   }
-  if (known.size === 0) return;
+  if (irmsByIdentity.size === 0) return;
   for (const [index, header] of [REMITTER_HEADER, FREE_HEADER].entries()) {
-    const cell = sheet.getCell(1, own + index);
+    const cell = sheet.getCell(1, firstAdded + index);
     cell.value = header;
     cell.style = { font: { bold: true, italic: true }, alignment: HEADER_ALIGNMENT };
-    sheet.getColumn(own + index).width = widthOf(sheet, own + index, header);
+    sheet.getColumn(firstAdded + index).width = widthOf(sheet, firstAdded + index, header);
   }
-  sheet.getColumn(own + 1).numFmt = '#,##0.00';
+  sheet.getColumn(firstAdded + 1).numFmt = '#,##0.00';
 }
 
-function leaveOutExhausted(sheet: Worksheet, ofRow: (row: number) => KnownIrm | undefined): void {
+function leaveOutExhausted(sheet: Worksheet, irmOfRow: (row: number) => { free: string | null } | undefined): void {
   for (let row = sheet.rowCount; row >= 2; row -= 1) {
-    const free = ofRow(row)?.free;
+    const free = irmOfRow(row)?.free;
     if (free != null && compareAmounts(free, 0) <= 0) sheet.spliceRows(row, 1);
   }
 }
@@ -163,7 +160,7 @@ const HOW_TO = [
   'Then: ebrc check FILE --exporter E -o checked.xlsx, and ebrc file FILE --exporter E --declaration Y --wait.',
 ];
 
-/** A second sheet for the person who fills the first one in. */
+/** A second sheet with help for whoever fills in the first one. */
 function addHelpSheet(workbook: Workbook): void {
   const sheet = workbook.addWorksheet('How to fill this in');
   sheet.getColumn(1).width = 110;

@@ -3,15 +3,15 @@ import { cellContent } from './sheet/cell-content';
 import { shown, textProblem } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
 
-/** The first worksheet of any workbook as texts, without blank rows. @throws WorkbookRefused with what to do */
+/** Reads the first sheet of any workbook as texts, without blank rows. @throws WorkbookRefused that says what to do */
 export async function readTexts(source: string | Buffer) {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
   const rows: {
     /** Excel row, from 1. */
     row: number;
-    /** Displayed texts as typed, by column number from 1, with holes. */
+    /** Displayed texts, with their spaces, by column number from 1 (sparse). */
     texts: string[];
-    /** Why a cell is not what somebody typed or sees there, in the same places; without its value. */
+    /** Why a cell's text is not what was typed or is displayed, by column; without the value. */
     problems: string[];
   }[] = [];
   for (const { number, cells } of first.sheet.rows()) {

@@ -6,7 +6,7 @@ import { bufferOf, createBoundedThread, type BoundedThread } from './bounded-thr
 import type { CheckedWorkbook } from './check';
 import { oversized, WorkbookRefused } from './ooxml/limits';
 
-/** Operations on workbooks; the implementation decides in which thread. */
+/** Operations on workbooks. The implementation decides in which thread they run. */
 export interface Workbooks {
   /** See `checkWorkbook`. @throws WorkbookRefused */
   check(source: Buffer, context: FileContext, template?: BulkTemplate): Promise<CheckedWorkbook>;
@@ -16,12 +16,12 @@ export interface Workbooks {
   write(rows: readonly MappingRow[], template?: BulkTemplate): Promise<Buffer>;
   /** See `readTemplateLabels`. @throws WorkbookRefused */
   templateLabels(source: Buffer): Promise<string[]>;
-  /** The same, for the jobs of one exporter: the jobs of different ones take turns. */
-  of(whose: string): Workbooks;
+  /** The operations for the jobs of one exporter. Exporters with waiting jobs take turns. */
+  of(owner: string): Workbooks;
   close(): Promise<void>;
 }
 
-/** Runs in the current thread: limited by what is read, but not in time. */
+/** Runs in the calling thread, with limits on what is read but none on time. */
 export const workbooksInProcess: Workbooks = {
   check: async (source, context, template) => (await import('./check.js')).checkWorkbook(source, context, { template }),
   annotate: async (annotation) => (await import('./annotate.js')).annotateWorkbook(annotation),
@@ -32,20 +32,21 @@ export const workbooksInProcess: Workbooks = {
 };
 
 type WorkbookOperation = Exclude<keyof Workbooks, 'of' | 'close'>;
-type ResultOf<O extends WorkbookOperation> = Awaited<ReturnType<Workbooks[O]>>;
 
 interface Job {
   do: WorkbookOperation;
   args: readonly unknown[];
 }
 
-/** An error loses everything but its message between threads, so a refusal is returned as a result. */
+/** Between threads an error keeps only its message, so a refusal is returned as a result. */
 type JobResult = { result: unknown } | { refused: { code: string; message: string } };
 
-/** What the thread runs: one job at a time. */
+/** The thread's entry point; it runs one job at a time. */
 export default async function runJob({ do: operation, args }: Job): Promise<JobResult> {
   // Each job has the arguments of its operation.
-  const work = workbooksInProcess[operation].bind(workbooksInProcess) as (...own: unknown[]) => Promise<unknown>;
+  const work = workbooksInProcess[operation].bind(workbooksInProcess) as (
+    ...operationArgs: unknown[]
+  ) => Promise<unknown>;
   try {
     return { result: await work(...args) };
   } catch (error) {
@@ -54,27 +55,27 @@ export default async function runJob({ do: operation, args }: Job): Promise<JobR
   }
 }
 
-/** An idle thread ends after this time and frees its memory. */
+/** An idle thread ends after this time, which frees its memory. */
 const IDLE_MS = 30_000;
 
 /**
- * Workbooks in a thread, limited in time and memory: no file can block or end the worker. One at a time, in turns by
- * exporter: a small machine has no room for two of the worst.
+ * Runs in a thread with limits of time and memory, so that no file can block or crash the worker. One job at a time, in
+ * turns by exporter, because two of the largest do not fit into a small machine.
  */
 export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, execArgv }: BoundedThread = {}): Workbooks {
   const limits = { idleMs: IDLE_MS, timeoutMs, memoryMb, execArgv };
   const thread = createBoundedThread<Job, JobResult>(__filename, limits);
 
-  const workbooksOf = (whose: string): Workbooks => {
+  const workbooksOf = (owner: string): Workbooks => {
     async function run<O extends WorkbookOperation>(
       operation: O,
       args: Parameters<Workbooks[O]>,
-    ): Promise<ResultOf<O>> {
-      const outcome = await thread.run({ do: operation, args }, whose).catch((error: unknown) => {
+    ): Promise<Awaited<ReturnType<Workbooks[O]>>> {
+      const outcome = await thread.run({ do: operation, args }, owner).catch((error: unknown) => {
         throw limitOf(error) ?? error;
       });
       if ('refused' in outcome) throw new WorkbookRefused(outcome.refused.code, outcome.refused.message);
-      return outcome.result as ResultOf<O>;
+      return outcome.result as Awaited<ReturnType<Workbooks[O]>>;
     }
     return {
       check: (...args) => run('check', args),

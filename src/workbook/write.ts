@@ -6,15 +6,15 @@ import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 
-/** Of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet, whatever its name. */
+/** The sheet's name in the service's template (spec: "Bulk Excel row columns"). The service reads the first sheet. */
 export const BULK_SHEET = 'the service Bulk Upload';
 
 const TEXT: Partial<Style> = { numFmt: '@' };
 const DATE: Partial<Style> = { numFmt: 'dd/mm/yyyy' };
 
 /**
- * The workbook of one submission: the template's columns in order, dates as DDMMYYYY text, amounts as numbers, the rest
- * as text cells, which never run. Text is filed unchanged. Is Third Party Export defaults to N.
+ * The workbook of one submission: the template's columns in order, dates as DDMMYYYY text, amounts as numbers, other
+ * values as text cells, which are never run as formulas. Text is filed unchanged. Is Third Party Export defaults to N.
  * @param rows at most 999
  * @param template default: assumed labels @throws RangeError for more rows, or control characters
  */
@@ -45,12 +45,12 @@ export async function writeBulkWorkbook(
   return Buffer.from(await workbook.xlsx.writeBuffer());
 }
 
-/** exceljs takes a date cell as midnight in UTC. */
+/** exceljs expects dates as midnight in UTC. */
 export function midnight(date: FilingDate): Date {
   return new Date(`${isoFromFilingDate(date)}T00:00:00Z`);
 }
 
-/** The template's labels, then those of filled columns that are no longer in it since the workbook was checked. */
+/** The template's labels, and those of filled columns that it lost since the workbook was checked. */
 function labelsOf(rows: readonly MappingRow[], labels: readonly string[]): string[] {
   const known = new Set(labels.map(normaliseHeader));
   const filled = new Set(rows.flatMap(({ extra = {} }) => Object.keys(extra)));
@@ -65,9 +65,9 @@ function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<strin
   return typeof value === 'object' ? midnight(value.date) : value;
 }
 
-/** Text that looks like one of the format's escapes (`_x0041_`) is escaped: it would change when read. */
+/** Escapes text that looks like an escape of the format (`_x0041_`), which would change when it is read. */
 function storable(text: string, label: string, row: number): string {
-  // XML cannot contain these (nor an unpaired surrogate), and exceljs would drop them silently.
+  // XML cannot contain these, nor an unpaired surrogate; exceljs would drop them silently.
   if (UNWRITABLE.test(text)) {
     const field = columnOfHeader(label)?.field ?? label;
     throw new RangeError(`Row ${row}: ${field} holds a control character, which a workbook cannot carry. Remove it.`);

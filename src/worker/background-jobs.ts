@@ -4,34 +4,29 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
 
-/** Work that a worker does periodically, besides Temporal's tasks. */
+/** Periodic work of a worker, besides Temporal's tasks. */
 export interface BackgroundJob {
   /** A short name, for metrics. */
   id: string;
   name: string;
   everyMs: number;
   /**
-   * One run, in every worker process; a job that must run once takes a lock. `signal` aborts at the worker's stop; a
-   * run is abandoned after {@link STOP_WITHIN_MS}.
+   * One run, in every worker process unless {@link leaderJob} runs it. `signal` aborts when the worker stops; a run is
+   * abandoned {@link STOP_WITHIN_MS} later.
    */
   run: (signal: AbortSignal) => Promise<void>;
 }
 
-export interface JobOutcome {
-  id: string;
-  ok: boolean;
-}
-
-/** A stop waits this long for running jobs: none of them may delay the end of the process. */
+/** How long a stop waits for running jobs, which must not delay the end of the process. */
 export const STOP_WITHIN_MS = 5_000;
 
-/** Runs each job now and `everyMs` after its last run ended, one at a time; a failed run is logged. */
+/** Runs each job now and again `everyMs` after its last run ended; a failed run is logged. */
 export function startBackgroundJobs(
   jobs: readonly BackgroundJob[],
   logger: Logger,
-  onRun: (outcome: JobOutcome) => void = () => undefined,
+  onRun: (outcome: { id: string; ok: boolean }) => void = () => undefined,
 ): {
-  /** Starts no further runs; resolves when current runs have ended, or after {@link STOP_WITHIN_MS}. */
+  /** Starts no further runs. Resolves when current runs ended, or after {@link STOP_WITHIN_MS}. */
   stop(): Promise<void>;
 } {
   const stopping = new AbortController();
@@ -48,7 +43,7 @@ async function runForever(
   { id, name, everyMs, run }: BackgroundJob,
   signal: AbortSignal,
   logger: Logger,
-  onRun: (outcome: JobOutcome) => void,
+  onRun: (outcome: { id: string; ok: boolean }) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -60,29 +55,29 @@ async function runForever(
         onRun({ id, ok: false });
       }
     }
-    // A waiting job must not keep a worker alive whose other work has ended.
+    // The sleep must not keep a worker alive whose other work has ended.
     await sleep(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }
 
-/** What one worker of a mode does for all of them: a lock of the ledger says which one. After a failure: */
+/** The delay before a worker tries again to lead after a failure, or after it lost the lead. */
 const LEAD_AGAIN_MS = 15_000;
-/** The leader tells the others that it is there, which costs them no statement. */
+/** How often the leader notifies the others that it leads, which costs them no statement. */
 const HEARD_EVERY_MS = 60_000;
 const SILENT_MS = 75_000;
 const HELD = 'held';
 const FREE = 'free';
 
 /**
- * Runs `jobs` while this worker holds the lock, which PostgreSQL frees with its connection: another follows at once
- * where this one stops, else within {@link SILENT_MS}. For a moment two may run them.
+ * Runs `jobs` in one worker of a mode: the one that holds an advisory lock, which PostgreSQL frees with its connection.
+ * Another takes over at once when the leader stops, else within {@link SILENT_MS}. For a moment two may run the jobs.
  */
 export function leaderJob(args: {
   pool: pg.Pool;
   mode: Mode;
   jobs: readonly BackgroundJob[];
   logger: Logger;
-  onRun?: (outcome: JobOutcome) => void;
+  onRun?: (outcome: { id: string; ok: boolean }) => void;
 }): BackgroundJob {
   const { pool, mode, jobs, logger, onRun } = args;
   const channel = `ebrc_lead_${mode}`;
@@ -91,7 +86,7 @@ export function leaderJob(args: {
     name: 'do what one worker does for all',
     everyMs: LEAD_AGAIN_MS,
     async run(signal) {
-      // Of its own for as long as it waits: each try on a new one would cost what opens it, too.
+      // Keep the connection while waiting, because opening one for each attempt would cost more.
       const connection = await pool.connect();
       const lost = new AbortController();
       const onLost = () => lost.abort(new Error('the connection that holds the lock, or waits for it, was lost'));
@@ -100,9 +95,13 @@ export function leaderJob(args: {
       try {
         await connection.query(`LISTEN ${channel}`);
         while (!(await takesLead(connection))) await untilFreeOrSilent(connection, over);
-        const tell = { id: 'lead_held', name: 'tell the other workers that one leads', everyMs: HEARD_EVERY_MS };
-        const told = { ...tell, run: () => notify(connection, HELD) };
-        const running = startBackgroundJobs([told, ...jobs], logger, onRun);
+        const heartbeat = {
+          id: 'lead_held',
+          name: 'tell the other workers that one leads',
+          everyMs: HEARD_EVERY_MS,
+          run: () => notify(connection, HELD),
+        };
+        const running = startBackgroundJobs([heartbeat, ...jobs], logger, onRun);
         if (!over.aborted) await once(over, 'abort');
         await running.stop();
         if (lost.signal.aborted) return;
@@ -110,7 +109,7 @@ export function leaderJob(args: {
         await notify(connection, FREE);
       } finally {
         connection.off('error', onLost).off('end', onLost);
-        // The lock ends with the connection, and so does what it listens to.
+        // Closing the connection also ends the lock and the LISTEN.
         connection.release(true);
       }
     },
@@ -133,8 +132,8 @@ async function untilFreeOrSilent(connection: pg.PoolClient, signal: AbortSignal)
   for (let heard: string | undefined = HELD; heard === HELD;) {
     const over = new AbortController();
     const waits = { signal: AbortSignal.any([signal, over.signal]), ref: false };
-    const said = once(connection, 'notification', waits) as Promise<[pg.Notification]>;
+    const notification = once(connection, 'notification', waits) as Promise<[pg.Notification]>;
     const silence = sleep(SILENT_MS, undefined, waits);
-    heard = await Promise.race([said.then(([{ payload }]) => payload), silence]).finally(() => over.abort());
+    heard = await Promise.race([notification.then(([{ payload }]) => payload), silence]).finally(() => over.abort());
   }
 }

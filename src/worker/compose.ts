@@ -41,15 +41,15 @@ export function compose(args: {
   searchAttributes: readonly string[];
   client: Client;
   metrics: Metrics;
-  /** Measures calls; left out: none. */
+  /** Traces calls, if given. */
   tracer?: Tracer;
 }): {
   deps: Deps;
   budget: StoppableBudget;
   jobs: BackgroundJob[];
-  /** Answers whether the document store can be used, as the jobs found. */
+  /** Reports what the job last found about the document store. */
   documentsProbe: Probe;
-  /** What must have run once before the worker takes work. */
+  /** Runs the jobs that must have run once before the worker takes tasks. */
   beforeWork(): Promise<void>;
   /** Closes everything that was created, in order, once no activity is running. */
   close(): Promise<void>;
@@ -117,13 +117,13 @@ export function compose(args: {
   const documentStore = watchDocumentStore({ pool, documents: deps.documents, metrics });
   const vaultKey = vaultKeyJob(deps);
   const runs = { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: clock.now };
-  const stopped = new AbortController().signal;
+  const neverAborted = new AbortController().signal;
   return {
     budget,
     documentsProbe: documentStore.probe,
     beforeWork: async () => {
-      await clock.job.run(stopped);
-      await vaultKey.run(stopped);
+      await clock.job.run(neverAborted);
+      await vaultKey.run(neverAborted);
     },
     jobs: [
       vaultKey,
@@ -167,7 +167,7 @@ export function compose(args: {
   };
 }
 
-/** The service documents no limits, so only a few calls run at once, over all workers. */
+/** Only a few calls run in parallel, over all workers, because the service documents no limits. */
 const EXTRACTION_PACE = { atOnce: 3, pauseMs: 5_000 };
 
 function extractionOf(

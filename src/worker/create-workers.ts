@@ -27,7 +27,7 @@ import { withLogScope } from '../telemetry/logger';
 import type { SpanAttributes } from '../telemetry/tracer';
 import type { BudgetGate, GatePass } from '../budget/gate';
 
-/** Polls when the class's gate is open. Only an aborted reservation throws: else the SDK pauses a second. */
+/** Polls when the class's gate is open. Throws only for an aborted reservation; the SDK pauses a second otherwise. */
 function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
   const passOf = (permit: SlotPermit) => (permit as SlotPermit & { pass?: GatePass }).pass;
   return {
@@ -52,10 +52,10 @@ function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivityS
   };
 }
 
-/** Slots that an activity worker never uses; the SDK requires a number. */
+/** For slots that an activity worker never uses; the SDK requires a number. */
 const UNUSED = { type: 'fixed-size', numSlots: 2 } as const;
 
-/** The `tuner` of a worker that runs the activities of one rate class and nothing else. */
+/** The `tuner` of a worker that runs only activities of one rate class. */
 export function createGatedTuner(gate: BudgetGate): TunerHolder {
   return {
     activityTaskSlotSupplier: createGatedSlotSupplier(gate),
@@ -65,7 +65,7 @@ export function createGatedTuner(gate: BudgetGate): TunerHolder {
   };
 }
 
-/** Adds the ids of the filing and the exporter to everything that an activity logs, and to its span. */
+/** Adds filing and exporter ids to an activity's log lines and span. */
 class ScopeInterceptor implements ActivityInboundCallsInterceptor {
   constructor(
     private readonly activity: Context,
@@ -81,7 +81,7 @@ class ScopeInterceptor implements ActivityInboundCallsInterceptor {
   }
 }
 
-/** Activities take one object; its ids have the same names everywhere. */
+/** The ids in an activity's argument, which is one object with the same names everywhere. */
 function idsOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {
   if (typeof first !== 'object' || first === null) return {};
   const { filingId, exporterId } = first as { filingId?: unknown; exporterId?: unknown };
@@ -91,7 +91,7 @@ function idsOf([first]: readonly unknown[]): { filingId?: string; exporterId?: s
   };
 }
 
-/** Concurrent local work (ledger, documents) of the main queue; the same number of local activities. */
+/** The most parallel activities (ledger, documents), and local activities, of the main task queue. */
 const LOCAL_ACTIVITIES = 20;
 
 export interface WorkersOptions {
@@ -100,17 +100,17 @@ export interface WorkersOptions {
   taskQueue: string;
   workflowBundle: { codePath: string };
   cachedWorkflows: number;
-  /** Encrypts payloads; without it they are not encrypted. */
+  /** Encrypts payloads, if given. */
   dataConverter?: DataConverter;
   deps: Deps;
   budget: StoppableBudget;
   metrics: Metrics;
-  /** Tracing; without it none. The bundle must be built for it. */
+  /** Traces, if given; needs the bundle that is built for tracing. */
   telemetry?: Telemetry | null;
   deployment?: { name: string; buildId?: string };
 }
 
-/** One worker for workflows and local work, one per rate class (one task per slot), and one for extraction. */
+/** One worker for workflows and local work, one per rate class, and one for extraction if configured. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const { connection, namespace, taskQueue, dataConverter, deps, budget, metrics, telemetry } = options;
   const guard = createSetAsideGuard(deps);
@@ -160,7 +160,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
   return Promise.all([main, ...classes, ...(extraction ?? [])]);
 }
 
-/** On all queues: a version's activities go to its own workers (docs/decisions/0013-worker-versions.md). */
+/** The version of all task queues, so that a version's activities run on its own workers (decision record 0013). */
 function versionOf(deployment: WorkersOptions['deployment']): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (deployment?.buildId === undefined) return {};
   return {

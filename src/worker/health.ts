@@ -7,16 +7,16 @@ import { NotReady, readinessOf, type Probe, type ReadinessCheck } from '../telem
 export interface HealthServer {
   host: string;
   port: number;
-  /** From now on the worker is ready if every probe succeeds. Until then `/readyz` reports that it is starting. */
+  /** From now on `/readyz` reports the probes; until then, that the worker is starting. */
   watch(probes: readonly Probe[]): void;
-  /** `/readyz` reports at once that the worker is stopping; `/healthz` continues to answer. */
+  /** From now on `/readyz` reports that the worker is stopping; `/healthz` continues to answer. */
   stopping(): void;
   close(): Promise<void>;
 }
 
 /**
- * Serves `/healthz` (the event loop runs), `/startedz` (servers reached) and `/readyz` (every probe succeeds).
- * @param address port 0 takes a free one
+ * Serves `/healthz` (the event loop runs), `/startedz` (servers were reached) and `/readyz` (every probe succeeds).
+ * Port 0 chooses a free one.
  * @throws Error if it cannot listen
  */
 export async function startHealthServer({ host, port }: { host: string; port: number }): Promise<HealthServer> {
@@ -36,7 +36,7 @@ export async function startHealthServer({ host, port }: { host: string; port: nu
     else if (path === '/readyz') void look().then((checks) => answer(response, checks));
     else response.writeHead(404).end();
   });
-  // The health server must not keep a worker alive that has ended.
+  // `unref`: the health server must not keep a worker alive that has ended.
   server.listen(port, host).unref();
   await once(server, 'listening').catch((error: Error) => {
     throw new Error(`EBRC_HEALTH: cannot listen on ${host}:${port}: ${error.message}`);
@@ -62,7 +62,7 @@ function answer(response: ServerResponse, checks: ReadinessCheck[]): void {
   response.end(`${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`);
 }
 
-/** Checks that every worker of this process runs and polls its queue. */
+/** Checks that every worker of this process runs and polls its task queue. */
 export function pollersProbe(workers: readonly Worker[]): Probe {
   return {
     name: 'pollers',
@@ -77,7 +77,7 @@ export function pollersProbe(workers: readonly Worker[]): Probe {
 function polls(worker: Worker): boolean {
   const { runState, workflowPollerState, activityPollerState } = worker.getStatus();
   if (runState !== 'RUNNING') return false;
-  // A worker without workflows has no workflow poller, which counts as shut down.
+  // A worker without workflows reports its workflow poller as shut down.
   const workflows = worker.options.workflowBundle === undefined || workflowPollerState === 'POLLING';
   return workflows && activityPollerState === 'POLLING';
 }

@@ -19,18 +19,11 @@ import type { Queryable } from '../ledger/pool';
 import { askStore, claimStore, storeIdOf } from '../ledger/sends/sends';
 import { NotReady, type Probe } from '../telemetry/readiness';
 
-/** A secret is stored just before its workflow is started. */
+/** Younger secrets are kept, because a secret is stored just before its workflow starts. */
 const SETTLED_AFTER_MS = 10 * 60_000;
 
-export interface SecretSweep {
-  pool: pg.Pool;
-  client: Client;
-  mode: Mode;
-  logger: Logger;
-}
-
-/** Removes passwords that nothing needs any more, as of an onboarding that was refused or never started. */
-export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
+/** Removes passwords that are no longer needed, e.g. of an onboarding that was refused or never started. */
+export function secretSweepJob(sweep: Parameters<typeof sweepSecrets>[0] & { logger: Logger }): BackgroundJob {
   return {
     id: 'sweep_secrets',
     name: 'remove passwords that no workflow needs',
@@ -42,9 +35,9 @@ export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
   };
 }
 
-/** Removes secrets of no version whose workflow has ended or is gone. @throws other errors: nothing is concluded */
+/** Removes secrets without a version whose workflow has ended or is gone. @throws if Temporal cannot be queried */
 export async function sweepSecrets(
-  { pool, client, mode }: Omit<SecretSweep, 'logger'>,
+  { pool, client, mode }: { pool: pg.Pool; client: Client; mode: Mode },
   olderThanMs = SETTLED_AFTER_MS,
 ): Promise<number> {
   const byWorkflow = new Map<string | null, string[]>();
@@ -59,7 +52,7 @@ export async function sweepSecrets(
   return removed;
 }
 
-/** Publishes the vault's key. Repeated: somebody who puts another there could read what is handed in. */
+/** Publishes the vault's key, repeatedly, because whoever replaced it could read submitted passwords. */
 export function vaultKeyJob({
   vault,
   pool,
@@ -77,7 +70,7 @@ export function vaultKeyJob({
   };
 }
 
-/** Reads the template's labels daily (spec: "GET /irm/bulk-template"); one without a shown label is not used. */
+/** Reads the template daily (spec: "GET /irm/bulk-template"); one that lacks a documented label is not used. */
 export function templateReading(
   deps: Pick<Deps, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>,
 ): BackgroundJob {
@@ -85,7 +78,7 @@ export function templateReading(
   return {
     id: 'read_template',
     name: 'read the labels of the bulk template',
-    // Often: until it is known, workbooks with columns of the user's own are refused over HTTP.
+    // Often, because until the template is known, workbooks with a user's own columns are refused over HTTP.
     everyMs: MINUTE_MS,
     async run(signal) {
       const at = new Date(clock());
@@ -100,7 +93,7 @@ export function templateReading(
   };
 }
 
-/** Registers search attributes that are gone, as after an empty start: a workflow that sets one fails its tasks. */
+/** Registers search attributes that disappeared (an emptied server), because setting one would fail workflow tasks. */
 export function searchAttributesJob(client: Client, namespace: string, logger: Logger): BackgroundJob {
   return {
     id: 'search_attributes',
@@ -110,7 +103,7 @@ export function searchAttributesJob(client: Client, namespace: string, logger: L
   };
 }
 
-/** Removes rows that are no longer needed from tables that would otherwise grow without limit. */
+/** Removes old rows from tables that would otherwise grow without limit. */
 export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   return [
     {
@@ -134,17 +127,16 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   }
 }
 
-/** More than this is worth a line in the log. */
+/** A larger difference is logged. */
 const NOTABLE_MS = 5_000;
 
 /**
- * The machine's clock, corrected by PostgreSQL's: a sender hours behind would mark its send too early, and the settle
- * window would seem over.
- * @param own the machine's
+ * The machine's clock, corrected by PostgreSQL's. A sender with a clock hours behind would mark its send too early, and
+ * the settle window would seem over. @param own the machine's clock
  */
 export function createLedgerClock(options: { db: Queryable; logger: Logger; own?: () => number }): {
   now: () => number;
-  /** Compares the clocks; must have run once before the worker takes work. */
+  /** Compares the clocks; must have run once before the worker takes tasks. */
   job: BackgroundJob;
 } {
   const { db, logger, own = Date.now } = options;
@@ -160,7 +152,7 @@ export function createLedgerClock(options: { db: Queryable; logger: Logger; own?
         const { rows } = await db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
         const answered = own();
         const theirs = rows[0]?.now.getTime() ?? answered;
-        // It was read between question and answer: only a time outside of that interval is a difference.
+        // PostgreSQL read its clock between `asked` and `answered`: only a time outside of that interval differs.
         off = Math.max(0, theirs - answered) + Math.min(0, theirs - asked);
         if (Math.abs(off) > NOTABLE_MS) logger.warn({ offMs: off }, 'this clock is wrong: PostgreSQL’s is used');
       },
@@ -168,10 +160,10 @@ export function createLedgerClock(options: { db: Queryable; logger: Logger; own?
   };
 }
 
-/** A bucket gets several tries of the SDK. */
+/** Allows several attempts of the AWS SDK. */
 const ANSWERS_WITHIN_MS = 30_000;
 
-/** Writes, reads and lists, and sees whether the store is the ledger's. The probe answers the last run's find. */
+/** Checks that the store can be written, read and listed, and is the ledger's. The probe reports the last result. */
 export function watchDocumentStore(options: {
   pool: pg.Pool;
   documents: DocumentStore;
@@ -179,12 +171,12 @@ export function watchDocumentStore(options: {
 }): { job: BackgroundJob; probe: Probe } {
   const { pool, documents, metrics } = options;
   let usable: boolean | undefined;
-  let own: string | undefined;
-  const note = (found: boolean) => {
-    usable = found;
-    metrics.set('ebrc_document_store_up', found ? 1 : 0);
+  let claimedId: string | undefined;
+  const note = (isUsable: boolean) => {
+    usable = isUsable;
+    metrics.set('ebrc_document_store_up', isUsable ? 1 : 0);
   };
-  // A call that hangs occupies a thread of the process: it is not made again until it has ended.
+  // A hanging call occupies a thread, so no other is made before it ends.
   let running: Promise<void> | undefined;
   const useOnce = () => (running ??= documents.probe().finally(() => (running = undefined)));
   return {
@@ -196,9 +188,9 @@ export function watchDocumentStore(options: {
         try {
           await askStore(useOnce, ANSWERS_WITHIN_MS);
           const storeId = await storeIdOf(documents);
-          // Before each send the ledger is asked again.
-          if (storeId !== own) await claimStore(pool, documents);
-          own = storeId;
+          // Once per store is enough here, because each send checks the ledger again.
+          if (storeId !== claimedId) await claimStore(pool, documents);
+          claimedId = storeId;
           note(true);
         } catch (error) {
           note(false);

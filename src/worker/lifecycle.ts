@@ -1,15 +1,15 @@
-/** The start of a worker process, which waits for its servers, and its end. */
+/** Start and end of a worker process: waiting for servers, shutdown times, running the workers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { within } from '../telemetry/readiness';
 import { STOP_WITHIN_MS as JOBS_WITHIN_MS } from './background-jobs';
 
-/** How long to wait at start for a server that is not up yet. */
+/** How long a start waits for a server. */
 export const START_WITHIN_MS = 120_000;
 const PAUSE_MS = 2_000;
 
-/** Repeats `connect` until it succeeds or `passes` is false. @throws Error after {@link START_WITHIN_MS} */
+/** Retries `connect` while its error `passes`, that is, may be temporary. @throws Error after `patienceMs` */
 export async function waitFor<T>(
   what: { name: string; address: string; hint: string },
   connect: () => Promise<T>,
@@ -38,32 +38,30 @@ export async function waitFor<T>(
   }
 }
 
-/** The longest call takes two HTTP time-outs; a SIGTERM must never interrupt a submission. */
+/** The longest call takes two HTTP time-outs, and a SIGTERM must never interrupt a submission. */
 const GRACE_HTTP_TIMEOUTS = 2;
-/** For storing an activity's result after its call, in a PostgreSQL that may be slow. */
+/** For storing an activity's result after its call, as PostgreSQL may be slow. */
 const GRACE_EXTRA_MS = 10_000;
 const FORCE_EXTRA_MS = 10_000;
-/** For audit rows, budget reports and connections, once no activity is running. */
+/** For audit rows, budget reports and connections, after the last activity. */
 export const CLOSE_WITHIN_MS = 10_000;
 const MARGIN_MS = 5_000;
 
-/** How long each part of a shutdown may take, in milliseconds. */
-export interface ShutdownTimes {
-  /** Activities in progress may finish. */
+/** Time limits of a shutdown, in milliseconds. */
+export function shutdownTimes(httpTimeoutMs: number): {
+  /** For running activities to finish. */
   graceMs: number;
   /** From the signal until the workers are given up. */
   forceMs: number;
-  /** From the signal to the end of the process, whatever hangs. A supervisor must wait longer than this. */
+  /** From the signal to the end of the process in any case. A supervisor must wait longer than this. */
   boundMs: number;
-}
-
-export function shutdownTimes(httpTimeoutMs: number): ShutdownTimes {
+} {
   const graceMs = GRACE_HTTP_TIMEOUTS * httpTimeoutMs + GRACE_EXTRA_MS;
   const forceMs = graceMs + FORCE_EXTRA_MS;
   return { graceMs, forceMs, boundMs: JOBS_WITHIN_MS + forceMs + CLOSE_WITHIN_MS + MARGIN_MS };
 }
 
-/** Resolves when `work` has settled or the time is over. @returns whether it succeeded in time */
+/** Waits until `work` settles or the time is over. @returns whether it succeeded in time */
 export const succeedsWithin = (ms: number, work: Promise<unknown>): Promise<boolean> =>
   within(
     ms,
@@ -72,8 +70,8 @@ export const succeedsWithin = (ms: number, work: Promise<unknown>): Promise<bool
   ).catch(() => false);
 
 /**
- * Runs all workers until they have ended; when one ends, `stop` is called: a process that serves only some queues is
- * worse than one restarted.
+ * Runs all workers until they have ended. When one ends, `stop` is called, because a process that serves only some task
+ * queues is worse than a restarted one.
  * @throws the first worker's error, once all have ended
  */
 export async function runAll(workers: readonly Pick<Worker, 'run'>[], stop: () => Promise<void>): Promise<void> {

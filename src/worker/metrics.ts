@@ -1,10 +1,10 @@
-/** All metrics of this project; dashboards use these names. The SDK's (`temporal_…`) are beside them. */
+/** All metrics of this project, beside the SDK's (`temporal_…`). Dashboards use these names. */
 import type { MetricMeter, MetricTags } from '@temporalio/common';
 import type { RuntimeOptions } from '@temporalio/worker';
 import type { ListenAddress } from '../config/listen-address';
 import { RATE_CLASSES, type Mode } from '../domain/names';
 
-/** Read from the ledger by the worker that leads, 0 or absent in the others: take `max` over workers. */
+/** Gauges that the leading worker reads from the ledger; 0 or absent in the others, so take `max` over workers. */
 export const LEDGER_GAUGES = {
   ebrc_figures_read_timestamp_seconds: 'When these figures were read from PostgreSQL last',
   ebrc_filings: 'Filings by state',
@@ -39,7 +39,7 @@ export const PROCESS_GAUGES = {
   ebrc_resident_memory_bytes: 'Memory that this process holds',
 } as const;
 
-/** Exported with `_total` behind the name. */
+/** Counters, exported with the suffix `_total`. */
 export const COUNTERS = {
   ebrc_api_calls: 'Calls to the service by operation and kind of error (ok for none)',
   ebrc_rate_limit_refusals: '429 answers: something else uses the key',
@@ -55,7 +55,7 @@ export const HISTOGRAMS = {
   ebrc_poll_lag_seconds: 'How late a poll began after it was due',
 } as const;
 
-/** Upper bounds, in seconds. */
+/** Upper bounds of the buckets, in seconds. */
 const BUCKETS: Record<keyof typeof HISTOGRAMS, number[]> = {
   ebrc_api_call_seconds: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   ebrc_budget_wait_seconds: [0.1, 1, 5, 15, 30, 60, 120, 300, 900],
@@ -68,7 +68,7 @@ export interface Metrics {
   set(name: keyof typeof LEDGER_GAUGES | keyof typeof PROCESS_GAUGES, value: number, tags?: MetricTags): void;
 }
 
-/** The SDK serves its metrics and ours from its own threads, also while the event loop is blocked. */
+/** The SDK serves its metrics and ours from its own threads, even while the event loop is blocked. */
 export function metricsOptions(
   address: ListenAddress | undefined,
   mode: Mode,
@@ -88,15 +88,15 @@ export function metricsOptions(
 
 /** @param meter `Runtime.instance().metricMeter` */
 export function createMetrics(meter: MetricMeter): Metrics {
-  const each = <K extends string, M>(definitions: Record<K, string>, make: (name: K, help: string) => M) =>
+  const createAll = <K extends string, M>(definitions: Record<K, string>, make: (name: K, help: string) => M) =>
     new Map((Object.entries(definitions) as [K, string][]).map(([name, help]) => [name, make(name, help)]));
 
-  const counters = each(COUNTERS, (name, help) => meter.createCounter(name, undefined, help));
-  const histograms = each(HISTOGRAMS, (name, help) => meter.createHistogram(name, 'float', undefined, help));
-  const gauges = each({ ...LEDGER_GAUGES, ...PROCESS_GAUGES }, (name, help) =>
+  const counters = createAll(COUNTERS, (name, help) => meter.createCounter(name, undefined, help));
+  const histograms = createAll(HISTOGRAMS, (name, help) => meter.createHistogram(name, 'float', undefined, help));
+  const gauges = createAll({ ...LEDGER_GAUGES, ...PROCESS_GAUGES }, (name, help) =>
     meter.createGauge(name, 'float', undefined, help),
   );
-  // Created at the start: a counter that first appears with a value has no increase that an alert could detect.
+  // Start at 0, because a counter that first appears with a value shows no increase to an alert.
   const beginAtZero = (name: keyof typeof COUNTERS, label: string, values: readonly string[]) => {
     for (const value of values) counters.get(name)?.add(0, { [label]: value });
   };
@@ -106,7 +106,7 @@ export function createMetrics(meter: MetricMeter): Metrics {
   beginAtZero('ebrc_codec_failures', 'reason', ['key_missing', 'unreadable']);
   return {
     count: (name, tags, by = 1) => counters.get(name)?.add(by, tags),
-    // A clock that went back must not cause an error while a call is being made.
+    // `Math.max`: a clock that was set back must not cause an error.
     observe: (name, seconds, tags) => histograms.get(name)?.record(Math.max(0, seconds), tags),
     set: (name, value, tags) => gauges.get(name)?.set(value, tags),
   };

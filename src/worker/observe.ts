@@ -3,10 +3,10 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import type { ApiCall } from '../domain/service/operations';
 import type { Config } from '../config/config';
 import { clientCertificateEnds } from '../temporal/connect';
-import type { BudgetMetrics } from '../budget/budget';
+import type { BudgetOptions } from '../budget/budget';
 import type { Vault } from '../ledger/vault/vault';
 import type { Swept } from '../temporal/sweep';
-import type { JobOutcome, BackgroundJob } from './background-jobs';
+import type { BackgroundJob } from './background-jobs';
 import type { Metrics } from './metrics';
 import { totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -17,13 +17,16 @@ import { FINDING_KINDS } from '../domain/reconciliation/findings';
 import { readBudgetUsage } from '../budget/store';
 import { readFigures, readHistoryFigures, type HistoryFigures, type LedgerFigures } from '../ledger/figures';
 
-/** Counts one call to the service, from its audit record. */
+/** Counts a call to the service, from its audit record. */
 export function observeCall(metrics: Metrics, { operation, kind, latencyMs }: ApiCall): void {
   metrics.count('ebrc_api_calls', { operation, kind: kind ?? 'ok' });
   metrics.observe('ebrc_api_call_seconds', latencyMs / 1_000, { operation });
 }
 
-export function budgetMetrics(metrics: Metrics, onRefused: (rateClass: string) => void): BudgetMetrics {
+export function budgetMetrics(
+  metrics: Metrics,
+  onRefused: (rateClass: string) => void,
+): NonNullable<BudgetOptions['metrics']> {
   return {
     granted: (rateClass, ms) => metrics.observe('ebrc_budget_wait_seconds', ms / 1_000, { rate_class: rateClass }),
     refused: (rateClass) => {
@@ -33,7 +36,7 @@ export function budgetMetrics(metrics: Metrics, onRefused: (rateClass: string) =
   };
 }
 
-/** Wraps a vault and counts secrets that cannot be decrypted. */
+/** Wraps a vault to count secrets that cannot be decrypted. */
 export function countingVault(vault: Vault, metrics: Metrics): Vault {
   return {
     ...vault,
@@ -48,13 +51,13 @@ export function countingVault(vault: Vault, metrics: Metrics): Vault {
   };
 }
 
-/** Codes of our own errors and of PostgreSQL are short; other texts must not become labels. */
+/** The error's code as a label. Our codes and PostgreSQL's are short; other texts must not become labels. */
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && /^\w{1,40}$/.test(code) ? code : 'other';
 }
 
-export function observeJob(metrics: Metrics, { id, ok }: JobOutcome): void {
+export function observeJob(metrics: Metrics, { id, ok }: { id: string; ok: boolean }): void {
   metrics.count('ebrc_job_runs', { job_id: id, outcome: ok ? 'ok' : 'failed' });
   if (ok) metrics.set('ebrc_job_last_success_timestamp_seconds', Date.now() / 1_000, { job_id: id });
 }
@@ -64,10 +67,10 @@ export function observeSweep(metrics: Metrics, { resumed, reported }: Swept): vo
   metrics.count('ebrc_sweep_filings', { what: 'reported' }, reported.length);
 }
 
-/** The polling activity: its retry is the poll. */
+/** The polling activity; each retry is a poll. */
 const POLL = 'pollStatus';
 
-/** Measures how late polls begin, from the scheduled time that the server reports for the try. */
+/** Measures how late polls start after the server's scheduled time of the attempt. */
 export class PollLagInterceptor implements ActivityInboundCallsInterceptor {
   constructor(private readonly metrics: Metrics) {}
 
@@ -81,12 +84,12 @@ export class PollLagInterceptor implements ActivityInboundCallsInterceptor {
 }
 
 const EVERY_MS = 60_000;
-/** What counts every row that was ever recorded is read less often. */
+/** Figures that count every row ever recorded are read less often. */
 const HISTORY_EVERY_MS = 3_600_000;
 const NS_PER_SECOND = 1e9;
 const STARTED_AT = Date.now() / 1_000 - process.uptime();
 
-/** Reads the ledger's figures into the gauges, once a minute. */
+/** Sets the ledger gauges, once a minute. */
 export function figuresJob(args: { pool: pg.Pool; mode: Mode; keyHash: string; metrics: Metrics }): BackgroundJob {
   const { pool, mode, keyHash, metrics } = args;
   let historyAt = -Infinity;
@@ -108,7 +111,7 @@ export function figuresJob(args: { pool: pg.Pool; mode: Mode; keyHash: string; m
   };
 }
 
-/** Sets what was shown back to 0 when a signal is aborted: then another worker shows it, and the largest counts. */
+/** Sets all gauges that were set to 0 when a signal aborts: another worker sets them then, and `max` counts. */
 function rememberShown(metrics: Metrics): { metrics: Metrics; until: (signal: AbortSignal) => void } {
   const last = new Map<string, Parameters<Metrics['set']>>();
   let watched: AbortSignal | undefined;
@@ -128,7 +131,7 @@ function rememberShown(metrics: Metrics): { metrics: Metrics; until: (signal: Ab
   };
 }
 
-/** Shows the state of this process, and whether it reaches the ledger, once a minute. */
+/** Sets the gauges of this process, including whether it reaches the ledger, once a minute. */
 export function processJob(args: {
   pool: pg.Pool;
   metrics: Metrics;
@@ -145,7 +148,7 @@ export function processJob(args: {
       metrics.set('ebrc_event_loop_delay_seconds', delay.max / NS_PER_SECOND);
       delay.reset();
       metrics.set('ebrc_resident_memory_bytes', process.memoryUsage.rss());
-      // What a container may hold is far more than there is where it has no limit.
+      // Without a limit, `constrainedMemory` is far more than the machine has.
       metrics.set('ebrc_memory_limit_bytes', Math.min(process.constrainedMemory() || Infinity, totalmem()));
       metrics.set('ebrc_process_start_timestamp_seconds', STARTED_AT);
       metrics.set('ebrc_tls_expiry_timestamp_seconds', (clientCertificateEnds(tls)?.getTime() ?? 0) / 1_000);
@@ -159,7 +162,7 @@ export function processJob(args: {
   };
 }
 
-/** Every state and kind is set each time, because a gauge keeps its last value and must return to 0. */
+/** Sets every state and kind each time, because a gauge keeps its last value and must return to 0. */
 function showFigures(metrics: Metrics, figures: LedgerFigures): void {
   showFilings(metrics, figures);
   showAcknowledgements(metrics, figures);
@@ -169,7 +172,7 @@ function showFigures(metrics: Metrics, figures: LedgerFigures): void {
   metrics.set('ebrc_certificate_pdfs', figures.pdfs.damaged, { state: 'damaged' });
   metrics.set('ebrc_certificate_pdfs', figures.pdfs.missing, { state: 'missing' });
   for (const kind of FINDING_KINDS) {
-    const found = figures.findings.find((each) => each.kind === kind);
+    const found = figures.findings.find((finding) => finding.kind === kind);
     metrics.set('ebrc_findings', found?.count ?? 0, { kind });
     metrics.set('ebrc_finding_oldest_seconds', found?.oldestSeconds ?? 0, { kind });
   }
@@ -177,15 +180,15 @@ function showFigures(metrics: Metrics, figures: LedgerFigures): void {
 
 function showHistory(metrics: Metrics, { ended, certificates, storedPdfs }: HistoryFigures): void {
   for (const state of FILING_STATES.filter(isEnd)) {
-    metrics.set('ebrc_filings', ended.find((each) => each.state === state)?.count ?? 0, { state });
+    metrics.set('ebrc_filings', ended.find((figure) => figure.state === state)?.count ?? 0, { state });
   }
   metrics.set('ebrc_certificates', certificates);
   metrics.set('ebrc_certificate_pdfs', storedPdfs, { state: 'stored' });
 }
 
 function showFilings(metrics: Metrics, figures: LedgerFigures): void {
-  for (const state of FILING_STATES.filter((each) => !isEnd(each))) {
-    const found = figures.filings.find((each) => each.state === state);
+  for (const state of FILING_STATES.filter((known) => !isEnd(known))) {
+    const found = figures.filings.find((figure) => figure.state === state);
     metrics.set('ebrc_filings', found?.count ?? 0, { state });
     metrics.set('ebrc_filing_oldest_seconds', found?.oldestSeconds ?? 0, { state });
   }
@@ -206,7 +209,7 @@ function showAcknowledgements(metrics: Metrics, { openRequests, acknowledgementS
 async function showBudget(metrics: Metrics, pool: pg.Pool, keyHash: string): Promise<void> {
   const usage = await readBudgetUsage(pool, keyHash);
   for (const rateClass of RATE_CLASSES) {
-    const found = usage.find((each) => each.rateClass === rateClass);
+    const found = usage.find((used) => used.rateClass === rateClass);
     const tags = { rate_class: rateClass };
     metrics.set('ebrc_budget_slots', RATE_LIMITS[rateClass], tags);
     metrics.set('ebrc_budget_slots_used', found?.used ?? 0, tags);

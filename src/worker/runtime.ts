@@ -12,21 +12,21 @@ const LEVELS: Readonly<Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'e
   ERROR: 'error',
 };
 
-/** What every start says of queues that have activities alone: as intended, so no warning. */
-const INTENDED = /^No (workflows|Nexus services) registered/;
+/** Warnings at every start about task queues with activities only, which is intended. */
+const EXPECTED_WARNING = /^No (workflows|Nexus services) registered/;
 
-/** What every waiting call says every few seconds while Temporal is away: once is enough, until it was quiet again. */
+/** Lines of every waiting call, every few seconds, while Temporal is away. Logged once, until none came for a while. */
 const RETRIED = /^gRPC call \w+ retried/;
 const QUIET_MS = 60_000;
 
-/** Writes Temporal's own log lines with the program's logger, so that they are masked and filtered like all others. */
+/** Passes Temporal's log lines to our logger, so that they are masked and filtered like all others. */
 export function temporalLogger(logger: Logger, now = Date.now): TemporalLogger {
   let retriedAt = -Infinity;
   const log = (level: LogLevel, message: string, meta: LogMetadata = {}) => {
     const before = retriedAt;
     const retried = RETRIED.test(message);
     if (retried) retriedAt = now();
-    const quiet = INTENDED.test(message) || (retried && retriedAt - before < QUIET_MS);
+    const quiet = EXPECTED_WARNING.test(message) || (retried && retriedAt - before < QUIET_MS);
     const text = retried ? `Temporal does not answer; it is asked again until it does: ${message}` : message;
     logger[LEVELS[quiet ? 'DEBUG' : level]](meta, text);
   };
@@ -40,19 +40,19 @@ export function temporalLogger(logger: Logger, now = Date.now): TemporalLogger {
   };
 }
 
-/** Megabytes in a thread's heap. V8's 16 keep several times as much in soon-garbage objects. */
+/** Semi-space of a thread's heap in MB. With V8's default of 16, short-lived objects take several times as much. */
 const SEMI_SPACE_MB = 4;
 
 /**
- * Lets V8 grow heaps in small steps: it otherwise keeps hundreds of MB of garbage after a burst. Threads started later
- * get a small young generation. Costs a tenth of the CPU time.
+ * Lets V8 grow heaps in small steps, because it otherwise keeps hundreds of MB of garbage after a burst. Threads that
+ * start later get a small young generation. Costs a tenth of the CPU time.
  */
 export function limitHeaps(): void {
   setFlagsFromString('--optimize-for-size');
   setFlagsFromString(`--max-semi-space-size=${SEMI_SPACE_MB}`);
 }
 
-/** Temporal's runtime, before the SDK makes a default one. @throws Error if it cannot listen on EBRC_METRICS */
+/** Installs Temporal's runtime before the SDK creates a default one. @throws Error if EBRC_METRICS cannot be served */
 export function installRuntime({ observability, mode }: Config, logger: Logger): Metrics {
   const address = observability.metrics;
   try {

@@ -1,6 +1,6 @@
-/** SIGTERM and SIGINT from the start: process 1 of a container ignores signals without a handler. */
+/** Handles SIGTERM and SIGINT from the start, because process 1 of a container ignores signals without a handler. */
 let stop: (signal: NodeJS.Signals) => void = () => {
-  // No task has been taken yet, so there is nothing to finish.
+  // No task was taken yet, so there is nothing to finish.
   process.exit(0);
 };
 let received = false;
@@ -13,7 +13,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-/** Sets what the first signal does; until this is called it ends the process at once. Later signals have no effect. */
+/** Sets the handler of the first signal, which by default ends the process. Later signals have no effect. */
 export function onStopSignal(handler: (signal: NodeJS.Signals) => void): void {
   stop = handler;
 }

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
 import { FAILURE_CONVERTER } from '../encryption/payload-codec';
 
-/** The built bundle, beside the compiled program. */
+/** Path of the built bundle, beside the compiled program. */
 export function workflowBundlePath({ encrypted, traced }: { encrypted: boolean; traced: boolean }): string {
   const name = ['workflow-bundle', ...(encrypted ? ['encrypted'] : []), ...(traced ? ['traced'] : [])].join('-');
   return join(__dirname, '..', `${name}.js`);
 }
 
-/** The interceptors of every bundle, and what a variant adds to its options. */
+/** Bundle options: the interceptors of every bundle, and what encryption and tracing add. */
 export function bundleParts({ encrypted, traced }: { encrypted: boolean; traced: boolean }): Partial<BundleOptions> {
   return {
     ...(encrypted && { failureConverterPath: FAILURE_CONVERTER }),
@@ -20,7 +20,7 @@ export function bundleParts({ encrypted, traced }: { encrypted: boolean; traced:
   };
 }
 
-/** Builds the workflow bundles ahead: a fast start, and every worker of a release runs the same one. */
+/** Builds the workflow bundles ahead, so that workers start fast and every worker of a release runs the same one. */
 async function build(): Promise<void> {
   for (const traced of [false, true]) {
     for (const encrypted of [false, true]) {

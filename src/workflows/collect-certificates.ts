@@ -1,4 +1,4 @@
-/** Archives the PDFs of a filing's certificates, a few at a time, however many there are. */
+/** Archives the PDFs of a filing's certificates, a few at a time. */
 import { counted } from '../domain/text';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import {
@@ -15,18 +15,18 @@ import type { Decided, FilingNow } from '../activities/filings/moves';
 import { pauseReasonOf } from '../domain/service/retry-table';
 
 const BATCH = 50;
-/** Five a minute: an hour and a half of downloads, far from the limits of a history. */
+/** Continue as new beyond this: about an hour and a half of downloads at five a minute. */
 const EVENTS_PER_RUN = 1_500;
 
-/** Downloads whatever is missing; a filing that is collected already is done at once. */
+/** Downloads the missing PDFs; returns at once if there are none. */
 export async function collectCertificates(args: {
   filingId: string;
   exporterId: string;
-  /** PDFs that earlier runs of this workflow have archived. */
+  /** PDFs that earlier runs of this workflow archived. */
   done?: number;
 }): Promise<{
   archived: number;
-  /** Why it stopped before the end; the filing waits for the cause to pass and starts the collection again. */
+  /** Why it stopped before the end. The filing waits until the cause is gone and starts the collection again. */
   failure: ReadFailure | null;
 }> {
   const { filingId, exporterId, done = 0 } = args;
@@ -48,14 +48,14 @@ export async function collectCertificates(args: {
   }
 }
 
-/** How the collection of a filing's certificates is started by another workflow; `part` tells several apart. */
+/** Options to start the collection of a filing's certificates; `part` distinguishes several of one parent. */
 export const collectionOf = ({ filingId, exporterId }: { filingId: string; exporterId: string }, part?: string) => ({
   workflowId: [workflowInfo().workflowId, 'certificates', ...(part ? [part] : [])].join('/'),
   args: [{ filingId, exporterId }] as Parameters<typeof collectCertificates>,
   priority: { fairnessKey: exporterId.slice(0, 64) },
 });
 
-/** Starts a collection that nobody waits for: a PDF may be missing for days. One that is under way is meant. */
+/** Starts a collection without waiting for it, as a PDF may be missing for days. One that already runs is fine. */
 export async function startCollection(collection: ReturnType<typeof collectionOf>): Promise<void> {
   try {
     await startChild<typeof collectCertificates>('collectCertificates', {
@@ -67,20 +67,19 @@ export async function startCollection(collection: ReturnType<typeof collectionOf
   }
 }
 
-const UNDER_WAY = 5;
+const PARALLEL_DOWNLOADS = 5;
 
-/** Downloads a batch. A permanent failure is returned at the end; one that needs a person stops the batch. */
+/** Downloads a batch. A failure is returned at the end; one that pauses the filing stops the batch. */
 export async function downloadAll(given: {
   numbers: readonly string[];
   exporterId: string;
-  /** The filing that may end with the last of them; left out: none may. */
+  /** The filing to end with the last PDF; left out if it must not end. */
   end?: () => Decided;
   onArchived?: () => void;
 }) {
   const { numbers, exporterId, end, onArchived } = given;
   const queue = [...numbers];
   const batch: {
-    /** One that no repeat fixes, or that needs a person. */
     failure: ReadFailure | null;
     ended: FilingNow | null;
   } = { failure: null, ended: null };
@@ -95,11 +94,11 @@ export async function downloadAll(given: {
         batch.ended ??= ended;
       } catch (error) {
         if (isCancellation(error)) throw error;
-        // What a person has to put right outlasts what another lane fails with.
+        // Keep a failure that pauses the filing; another lane's failure must not replace it.
         if (!mustStop()) batch.failure = readFailure(error);
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(UNDER_WAY, queue.length) }, lane));
+  await Promise.all(Array.from({ length: Math.min(PARALLEL_DOWNLOADS, queue.length) }, lane));
   return batch;
 }

@@ -1,4 +1,4 @@
-/** Reading what an activity failed with. Workflows branch on the failure's `type`, never on its message. */
+/** Reads activity failures. Workflows branch on a failure's `type`, never on its message. */
 import {
   ActivityFailure,
   ApplicationFailure,
@@ -12,7 +12,7 @@ import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
 import { cutText } from '../domain/text';
 
 export interface ReadFailure {
-  /** Null when the failure is not from activity code: a lost worker, a missed heartbeat, a time-out. */
+  /** Null when the failure does not come from activity code: a lost worker, a missed heartbeat, a time-out. */
   kind: ErrorKind | null;
   message: string;
   details: Partial<FailureDetails>;
@@ -24,7 +24,7 @@ export function isFilingMissing(error: unknown): boolean {
   return cause instanceof ApplicationFailure && cause.type === FILING_MISSING;
 }
 
-/** Why a step is set aside, because several workers did not survive it; null for any other failure. */
+/** The message of a step that was set aside because it ended several workers; null for any other failure. */
 export function setAsideText(error: unknown): string | null {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   return cause instanceof ApplicationFailure && cause.type === SET_ASIDE ? cause.message : null;
@@ -32,7 +32,7 @@ export function setAsideText(error: unknown): string | null {
 
 const MAX_DEPTH = 5;
 
-/** The kind and the details of a failure, from as deep in its chain of causes as they are. */
+/** The kind, message and details of the first ApplicationFailure in the chain of causes. */
 export function readFailure(error: unknown): ReadFailure {
   let current: unknown = error;
   for (let depth = 0; depth < MAX_DEPTH && current instanceof Error; depth += 1) {
@@ -46,18 +46,16 @@ export function readFailure(error: unknown): ReadFailure {
   return { kind: null, message: textOf(current), details: {} };
 }
 
-/** Temporal's own words, `activity Heartbeat timeout`, are not for who reads the filing. */
+/** Replaces Temporal's own messages, such as `activity Heartbeat timeout`, for users. */
 function textOf(failure: unknown): string {
   if (failure instanceof TimeoutFailure)
-    return failure.timeoutType === 'HEARTBEAT'
-      ? 'the worker that did it ended, or stood still'
-      : 'it did not end in time';
+    return failure.timeoutType === 'HEARTBEAT' ? 'the worker ended or stopped responding' : 'it did not end in time';
   return failure instanceof Error ? failure.message : String(failure);
 }
 
 /**
- * Makes a call that its workflow can go on without: null where it failed. A cancellation, and what the workflow itself
- * throws, come through.
+ * Makes a call that its workflow can continue without. @returns null when its activity or child workflow failed
+ * @throws a cancellation, or an error of the workflow's own code
  */
 export async function orNull<T>(
   call: () => Promise<T>,
@@ -73,11 +71,11 @@ export async function orNull<T>(
   }
 }
 
-/** A result is a payload, of 2 MB at most: what is beyond these is counted, and in the log. */
+/** Limits of `skipped`, because a result must fit into a payload of 2 MB. */
 const SKIPPED_SHOWN = 1_000;
 const REASON_BYTES = 500;
 
-/** Adds an exporter that was skipped to a result. */
+/** Adds a skipped exporter to a result, unless it lists {@link SKIPPED_SHOWN} already. */
 export function noteSkipped(
   result: { skipped: { exporterId: string; reason: string }[] },
   exporterId: string,

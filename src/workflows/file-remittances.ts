@@ -1,4 +1,4 @@
-/** One filing, from the caller's rows to its archived certificates: the order of its steps and nothing else. */
+/** The workflow of one filing, from the caller's rows to its archived certificates: only the order of its steps. */
 import {
   allHandlersFinished,
   ApplicationFailure,
@@ -17,7 +17,7 @@ import type { Finding } from '../domain/rules/finding';
 import { isFilingMissing, readFailure, setAsideText } from './failures';
 import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
-import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
+import { annotate, collectAlone, finishFiling, recordRefusal } from './filing/finish-filing';
 import { isFollowed } from './filing/submission/evidence';
 import { followRequest } from './filing/submission/follow-request';
 import { interruptible, needsWholeLedger, stepOnceWhole, throughPauses } from './filing/pauses';
@@ -27,7 +27,7 @@ import { submitOne } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
 import { needInput } from './inputs';
 
-/** Files remittances. Fails only on a defect. A cancel counts before the submission; after it the filing goes on. */
+/** Files remittances; fails only on a defect. A cancellation stops a filing only before it is sent. */
 export async function fileRemittances(input: FileInput, carried?: { sends: KnownSend[] }): Promise<FilingResult> {
   const run = new FilingRun(needInput('fileRemittances', input), carried?.sends);
   handleFilingMessages(run);
@@ -40,16 +40,16 @@ export async function fileRemittances(input: FileInput, carried?: { sends: Known
     try {
       await file(run);
     } catch (error) {
-      // A defect ends the run, not the filing: ledger and search attributes show it before the workflow fails.
+      // A defect ends the run but not the filing, so ledger and search attributes show it before the workflow fails.
       if (error instanceof TemporalFailure)
-        await run.failing(
+        await run.showFailure(
           `Its workflow failed (${readFailure(error).message}): see it in the Temporal UI. ebrc resume goes on from the ledger.`,
         );
       throw error;
     } finally {
       run.over = true;
     }
-    await run.requests.putAside('The filing has ended in the meantime.');
+    await run.requests.closeResolution('The filing has ended in the meantime.');
     await condition(allHandlersFinished);
     return run.result();
   });
@@ -62,27 +62,28 @@ async function file(run: FilingRun): Promise<void> {
       return await continueFromLedger(run, input);
     } catch (error) {
       if (!(error instanceof FilingMovedOn) && !isFilingMissing(error)) throw error;
-      // Whoever moved it may still be at it; a ledger that is always elsewhere is not asked without a pause.
+      // Another run may still be moving the filing: pause, so that this loop does not read the ledger without a break.
       await run.rest(movedOn.nextMs(), 'Read the ledger again');
       movedOn.ended();
-      // Nothing may be recorded of it yet: then it begins anew.
+      // Start over with the original input if nothing was recorded yet.
       input = run.filing ? run.resumeInput() : run.input;
     }
   }
 }
 
-/** Goes on from the filing's state in the ledger. @throws FilingMovedOn when that has changed by now */
+/** Continues from the filing's state in the ledger. @throws FilingMovedOn when another run moved the filing */
 async function continueFromLedger(run: FilingRun, input: FileInput): Promise<void> {
   try {
     const opened = await open(run, input);
     if (opened === null) return;
     run.stopIfGivenUp();
-    // An earlier run freed every row and was stopped before it could end the filing.
+    // An earlier run freed every row but stopped before it ended the filing.
     if (run.now.submissions.every(({ state }) => state === 'released')) return await endUnsent(run);
     if (!run.sent) await checkFirst(run, opened);
     await submitAll(run);
     for (const { submission } of run.now.submissions) {
-      if (isFollowed(run.stage(submission)) && !run.ended) await orRefused(run, () => followRequest(run, submission));
+      if (isFollowed(run.stage(submission)) && !run.ended)
+        await recordRefusal(run, () => followRequest(run, submission));
     }
     if (!run.ended) await finishFiling(run);
   } catch (error) {
@@ -98,10 +99,10 @@ async function endUnsent(run: FilingRun): Promise<void> {
   await annotate(run);
 }
 
-/** How often an exporter that the ledger does not hold is read from the service before the filing is refused. */
+/** How often an exporter that is missing from the ledger is read from the service before the filing is refused. */
 const MAX_ADOPTIONS = 2;
 
-/** Records the intent. @returns null when there is nothing to do: it was refused, or its outcome is recorded. */
+/** Records the intent. @returns null when the filing was refused or already has its outcome. */
 async function open(run: FilingRun, toOpen: FileInput): Promise<Opened | null> {
   let input = toOpen;
   for (let adoptions = 0; ;) {
@@ -112,9 +113,9 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<Opened | null> {
     });
     if (opened === null) return null;
     run.settings = opened.settings;
-    run.hasRead();
+    run.markRead();
     if (opened.outcome === 'filing_unknown') {
-      input = madeFrom(run, input);
+      input = originalInput(run, input);
       run.forget();
       continue;
     }
@@ -130,13 +131,13 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<Opened | null> {
       return null;
     }
     run.adopt(opened.filing);
-    // Until every update that has come is answered nothing is sent.
+    // Nothing is sent before every pending `file` update is answered.
     await condition(() => run.fileUpdates.open === 0);
     return opened.outcome === 'recorded' ? null : opened;
   }
 }
 
-/** Where a ledger was put back, that it does not hold a filing means something only once it is whole. */
+/** Opens the filing, waiting while the ledger is incomplete: only a complete one proves that it lacks a filing. */
 async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingResult> {
   const { workflowId } = workflowInfo();
   const { sends } = run;
@@ -153,8 +154,8 @@ async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingR
   }
 }
 
-/** Without `resume`: a ledger put back to before the filing holds nothing of it, and nothing was sent. */
-function madeFrom({ input: first }: FilingRun, { resume }: FileInput): FileInput {
+/** The original input, without `resume`: a ledger restored from before the filing lacks it, and nothing was sent. */
+function originalInput({ input: first }: FilingRun, { resume }: FileInput): FileInput {
   if (resume !== undefined && first.resume === undefined) return first;
   const text = `Filing ${resume} is not in this ledger, so nothing can be taken up. Is DATABASE_URL the one it was made with?`;
   throw ApplicationFailure.nonRetryable(text, 'unknown_filing');
@@ -188,17 +189,17 @@ async function checkFirst(run: FilingRun, opened: Opened): Promise<void> {
   if (run.state === 'checking' && opened.outcome !== 'opened') await run.move('checking', CHECKING.event);
   const first = run.now.submissions.find((stage) => stage.state === 'planned');
   const next = first && run.state !== 'submitting' ? submitting(run, first) : undefined;
-  await orRefused(run, () => checkAndApprove(run, opened, next));
+  await recordRefusal(run, () => checkAndApprove(run, opened, next));
 }
 
-/** Submissions go out one after another; a refusal at the door stops those behind it. */
+/** Sends the submissions one after another; one that the service refuses stops the rest. */
 async function submitAll(run: FilingRun): Promise<void> {
   for (const { submission } of run.now.submissions) {
     const stage = run.stage(submission);
-    // What is acknowledged without a request that can be followed is in doubt, and settled.
+    // An acknowledged submission without a request to poll is in doubt: `submitOne` settles it.
     const open = stage.state === 'planned' || stage.state === 'acknowledged';
     if (run.ended || !open || isFollowed(stage)) continue;
-    await orRefused(run, () => submitOne(run, submission));
+    await recordRefusal(run, () => submitOne(run, submission));
   }
 }
 
@@ -209,7 +210,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   }
   const { requests } = run;
   await condition(() => requests.abandon === null || requests.abandon.wordId !== undefined);
-  // It could not be recorded, and its update has failed.
+  // The request to abandon could not be recorded, and its update has failed.
   if (!run.givenUp) throw new FilingMovedOn('nobody gave the filing up');
   const { by = 'Temporal', note = 'cancelled before anything was sent', wordId } = requests.abandon ?? {};
   const record = run.steps(`Abandon, requested by ${by}`);
@@ -222,7 +223,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   await collectAlone(run);
 }
 
-/** A cancel after the send is recorded as an event; certificates may come of the filing, so it goes on. */
+/** Records a cancellation after the send as an event; the filing continues because it may still get certificates. */
 function noteLateCancel(run: FilingRun): void {
   condition(() => run.requests.cancelled && run.sent)
     .then(() =>

@@ -1,21 +1,19 @@
-/** What is left of a filing that has ended: requests without an outcome, and what a person says of its rows. */
+/** Follows a filing after its end: requests without an outcome, and a person's answer about its rows. */
 import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { ResolveArgs } from '../domain/update-contracts';
 import { calls, steps } from './activity-profiles';
 import { collectionOf, startCollection } from './collect-certificates';
 import { orNull } from './failures';
 
-export interface EndedFilingArgs {
+/** Carries out the answer, polls each request once, and starts collecting missing PDFs. */
+export async function followEndedFiling(ended: {
   filingId: string;
   exporterId: string;
-  /** Submissions of which a request is followed. */
+  /** Submissions with a request that is still followed. */
   submissions: number[];
-  /** What a person says of a send, or of a request; carried out before the requests are asked about. */
+  /** A person's answer about a send or a request; carried out before the requests are polled. */
   answer?: ResolveArgs & { submission: number };
-}
-
-/** Carries an answer out, asks once about each request, and starts the collection of what came of it. */
-export async function followEndedFiling(ended: EndedFilingArgs) {
+}) {
   const { filingId, answer } = ended;
   const answered = answer ? await carryOut(ended, answer) : { refused: null };
   if (answered.refused !== null) return answered;
@@ -26,7 +24,7 @@ export async function followEndedFiling(ended: EndedFilingArgs) {
   return answered;
 }
 
-async function askOnce(ended: EndedFilingArgs, submission: number): Promise<void> {
+async function askOnce(ended: { filingId: string; exporterId: string }, submission: number): Promise<void> {
   const { filingId, exporterId } = ended;
   const status = { summary: `Status of submission ${submission}`, rateClass: 'api', exporterId } as const;
   const polled = await orLater(() =>
@@ -38,9 +36,9 @@ async function askOnce(ended: EndedFilingArgs, submission: number): Promise<void
   await steps('Record the outcome of the request').noteAfterEnd({ filingId, text });
 }
 
-/** Certificates that are there by now certify their rows. */
+/** Looks at the certificates and certifies the rows that have theirs. */
 function look(
-  { filingId, exporterId }: EndedFilingArgs,
+  { filingId, exporterId }: { filingId: string; exporterId: string },
   submission: number,
   attemptId: string | null,
 ): Promise<unknown> {
@@ -50,12 +48,12 @@ function look(
 }
 
 /**
- * @returns why the answer was refused, or what it still needs, and whether it stands all the same until a second person
- * says it too; null where it was carried out
+ * @returns `refused`: why the answer was refused or what it still needs; null if it was carried out. `stands`: it stays
+ * open until a second person says the same
  */
 async function carryOut(
-  ended: EndedFilingArgs,
-  answer: NonNullable<EndedFilingArgs['answer']>,
+  ended: { filingId: string; exporterId: string },
+  answer: ResolveArgs & { submission: number },
 ): Promise<{ refused: string | null; stands?: boolean }> {
   const { filingId, exporterId } = ended;
   const { as, by, note, submission, attemptId = null, requestId = null, rows = null } = answer;
@@ -66,7 +64,7 @@ async function carryOut(
     if (!found?.known)
       return { refused: `the service does not know request ${requestId}, or cannot be asked about it now` };
   } else {
-    // What appeared since the filing’s last look counts, and what used the balances.
+    // Certificates and used balances since the filing's last look have to count.
     const refresh = { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId, priorityKey: 1 } as const;
     const read = { ...refresh, summary: 'Read the IRMs', rateClass: 'api' } as const;
     await orLater(async () => {
@@ -89,6 +87,6 @@ async function carryOut(
   return { refused: carried.why, stands: carried.outcome === 'stands' };
 }
 
-/** A call that only helps: the next sweep makes it again. */
+/** Makes an optional call; after a failure the next sweep repeats it. */
 const orLater = <T>(call: () => Promise<T>): Promise<T | null> =>
   orNull(call, ({ message }) => setCurrentDetails(message));

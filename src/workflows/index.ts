@@ -1,4 +1,4 @@
-/** The workflow types of the bundle; their names are the contract with callers in any SDK. */
+/** The workflow types of the bundle. Callers in any SDK use these names. */
 export { changeExporter } from './one-step';
 export { fileRemittances } from './file-remittances';
 export { collectCertificates } from './collect-certificates';

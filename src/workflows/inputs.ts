@@ -1,29 +1,30 @@
-/** What callers in any SDK hand in: the input of a workflow, and the argument of an update. */
+/** Checks what callers in any SDK pass: workflow inputs and update arguments. */
 import type { UpdateDefinition } from '@temporalio/common';
 import { ApplicationFailure, setHandler } from '@temporalio/workflow';
 import type { z } from 'zod';
-import type { RefusalDetails } from '../domain/update-contracts';
+import type { refusalDetails } from '../domain/update-contracts';
 import { IN_PLAIN_WORDS, invalidInput } from '../domain/issues';
 import { cutText } from '../domain/text';
 import { errorAt } from '../domain/rules/finding';
 import { isObject } from '../domain/values';
 
-/** A push message has rules of its own, and the state of a continued run is ours. */
-const AS_THEY_ARE: ReadonlySet<string> = new Set(['message', 'resume']);
+/** Fields that keep their nulls: a push message has its own rules, and `resume` is a continued run's own state. */
+const FIELDS_WITH_NULLS: ReadonlySet<string> = new Set(['message', 'resume']);
 
-/** Without null fields, at any depth: some SDKs write them for what is left out. */
+/** Removes null fields at any depth, because some SDKs write null for fields that are left out. */
 export function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutNulls) as T;
   if (!isObject(value)) return value;
-  const given = Object.entries(value).filter(([, each]) => each !== null);
+  const given = Object.entries(value).filter(([, content]) => content !== null);
   return Object.fromEntries(
-    given.map(([field, each]) => [field, AS_THEY_ARE.has(field) ? each : withoutNulls(each)]),
+    given.map(([field, content]) => [field, FIELDS_WITH_NULLS.has(field) ? content : withoutNulls(content)]),
   ) as T;
 }
 
 /**
- * The input of a workflow; its schema is tried by an activity, as a replay must not depend on it. What is no object
- * fails the workflow: reading a property would fail the task for ever. @throws ApplicationFailure `invalid_input`
+ * The input of a workflow. An activity checks its schema, because a replay must not depend on the schema. A value that
+ * is no object fails the workflow here, because reading a property would fail each workflow task.
+ * @throws ApplicationFailure `invalid_input`
  */
 export function needInput<T>(workflow: string, input: T): T {
   if (isObject(input)) return withoutNulls(input);
@@ -31,19 +32,19 @@ export function needInput<T>(workflow: string, input: T): T {
   throw ApplicationFailure.nonRetryable(message, 'invalid_input');
 }
 
-/** @throws ApplicationFailure with which an update is refused */
-export function refuse(message: string, details: Partial<RefusalDetails> = {}): never {
+/** Refuses an update. @throws ApplicationFailure */
+export function refuse(message: string, details: Partial<z.infer<typeof refusalDetails>> = {}): never {
   const { code = 'refused', errors = [errorAt(null, null, code, message)] } = details;
   throw ApplicationFailure.create({ message, type: code, nonRetryable: true, details: [{ ...details, code, errors }] });
 }
 
-/** As many problems of an argument are told. */
-const PROBLEMS_TOLD = 20;
+/** The most problems reported for one argument. */
+const MAX_PROBLEMS = 20;
 const MESSAGE_BYTES = 1_000;
 
 /**
- * Handles an update, which is refused where its argument is not of the schema: a validator's refusal leaves no trace in
- * the history. @param mayTake refuses one of the right form
+ * Handles an update. Its validator refuses an argument that does not match the schema, which leaves no trace in the
+ * history. @param mayTake throws to refuse a valid argument
  */
 export function handleUpdate<R, A extends object>(
   update: UpdateDefinition<R, [A]>,
@@ -55,7 +56,7 @@ export function handleUpdate<R, A extends object>(
     validator: (args) => {
       const { error } = schema.safeParse(withoutNulls(args), IN_PLAIN_WORDS);
       if (!error) return mayTake();
-      const errors = invalidInput(error).slice(0, PROBLEMS_TOLD);
+      const errors = invalidInput(error).slice(0, MAX_PROBLEMS);
       refuse(cutText(errors.map(({ message }) => message).join('; '), MESSAGE_BYTES), { errors });
     },
   });

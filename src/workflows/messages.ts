@@ -1,4 +1,4 @@
-/** Updates, queries and the two signals of the workflows. Handlers are set in the workflow files. */
+/** Updates, queries and signals of the workflows. The workflow files set the handlers. */
 import type { z } from 'zod';
 import { noFindings } from '../domain/reconciliation/findings';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
@@ -8,7 +8,7 @@ import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts
 
 export const filingQuery = defineQuery<FilingResult>('filing');
 
-/** Update-with-start of `fileRemittances`: answers once recorded or refused; fails with `reference_taken`. */
+/** Update-with-start of `fileRemittances`: answers once it is recorded or refused; fails with `reference_taken`. */
 export const fileUpdate = defineUpdate<FilingResult, [FileInput]>('file');
 
 export const approveUpdate = defineUpdate<FilingResult, [ApproveArgs]>('approve');
@@ -17,7 +17,7 @@ export const abandonUpdate = defineUpdate<FilingResult, [AbandonArgs]>('abandon'
 
 export const exporterQuery = defineQuery<ExporterProgress>('exporter');
 
-/** New credentials by vault reference, for `onboardExporter` and `updateCredentials`: answers once they are taken. */
+/** New credentials by vault reference, for `onboardExporter` and `updateCredentials`: answers once they are queued. */
 export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [z.infer<typeof submitCredentialsArgs>]>(
   'submitCredentials',
 );
@@ -25,12 +25,12 @@ export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [z.infer<t
 /** Sent by an activity to every filing that waits for credentials, once newer ones are valid. */
 export const credentialsRenewedSignal = defineSignal<[{ version: number }]>('credentialsRenewed');
 
-/** Sent by the activity that stored the answer to a submission after the filing's run had given its call up. */
+/** Sent by the submit activity when it stores the service's answer after the run gave up waiting for it. */
 export const answerStoredSignal = defineSignal<[{ attemptId: string }]>('answerStored');
 
 export const reconciliationQuery = defineQuery<ReconcileResult>('reconciliation');
 
-/** What a reconciliation has come to before it has compared anything. */
+/** The result of a reconciliation that has not compared anything yet. */
 export const reconciliationBegun = (
   runId: string,
   workflowId: string,

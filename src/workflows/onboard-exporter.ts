@@ -18,7 +18,7 @@ import { readFailure } from './failures';
 import { needInput, refuse as refuseUpdate } from './inputs';
 import { waitForActivation, whileAwaitingCredentials } from './waits';
 
-/** An onboarding may wait for months; it continues as new well before its history is long. */
+/** Continue as new beyond this many events, because an onboarding may wait for months. */
 const LONG_HISTORY = 2_000;
 
 /** Onboards an exporter; ends `ready`, or `refused` with what to do. Safe to run again for the same e-mail. */
@@ -29,7 +29,7 @@ export async function onboardExporter(
   const input = needInput('onboardExporter', given);
   const status = new ExporterStatus(null, () => continueAsNewIfLong());
   const submissions = handleSubmissions(status, input, carried, () => {
-    // While others are being checked, the next ones are taken too: the person who corrects a typing error is quick.
+    // Also accept credentials while others are being checked, so that a person can correct a typing error at once.
     if (status.view.state === 'needs_credentials' || status.view.state === 'started') return;
     const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
     refuseUpdate(message, { code: 'not_waiting' });
@@ -42,13 +42,13 @@ export async function onboardExporter(
   const continueAsNewIfLong = async (): Promise<void> => {
     if (workflowInfo().historyLength < LONG_HISTORY) return;
     await condition(allHandlersFinished);
-    // One that is being checked is in the ledger.
+    // A submission that is being checked is already in the ledger.
     const { credentialsRef: _, ...rest } = input;
     await continueAsNew<typeof onboardExporter>(rest, submissions.all());
   };
 
   const settings = await calls('ledger', 'Read the settings').readSettings();
-  // The worker's mode: the input's is not checked yet, and what is no text would fail the workflow task.
+  // Index the worker's mode: the input's is unchecked, and a value that is no string would fail the workflow task.
   status.index(settings.searchAttributes, settings.mode);
   const refused = await createOrAdopt(status, input);
   if (!refused) await makeReady({ status, submissions, renewal });
@@ -56,7 +56,7 @@ export async function onboardExporter(
   return status.view;
 }
 
-/** Whether it was refused; the progress holds the reason, or the exporter's id. */
+/** @returns whether the exporter was refused; the progress holds the reason, or the exporter's id */
 async function createOrAdopt(status: ExporterStatus, input: OnboardInput): Promise<boolean> {
   const checked = await calls('ledger', 'Check the input').checkOnboardInput({ input });
   const result =
@@ -75,24 +75,24 @@ async function createOrAdopt(status: ExporterStatus, input: OnboardInput): Promi
 
 const UNKNOWN_CLIENT = 'customer_not_found';
 const PENDING = 'activation_pending';
-/** Credentials may be linked elsewhere, so the refresh is tried again at each look. */
+/** Credentials may be linked elsewhere, so each check tries the refresh again. */
 const NONE_ON_FILE = 'credentials_missing';
 
 interface ReadyContext {
   status: ExporterStatus;
   submissions: Submissions;
-  /** Whether better credentials came by another way. */
+  /** Whether a `credentialsRenewed` signal came that nobody has taken. */
   renewal: { came: boolean };
 }
 
-/** Whether they came since it was last asked. */
+/** Whether credentials were renewed since the last call. */
 function takeRenewal({ renewal }: ReadyContext): boolean {
   const { came } = renewal;
   renewal.came = false;
   return came;
 }
 
-/** Why a person is asked for credentials, and which ones were found wanting. */
+/** Why a person is asked for credentials; `versionSeen`: the version that failed. */
 interface Need {
   code: string;
   message: string;
@@ -101,7 +101,7 @@ interface Need {
 
 type Step = { go: 'on'; exporter: ExporterState } | { go: 'ask'; need: Need } | { go: 'end' };
 
-/** From a client that exists to one that can file: validated, active, its IRMs in the ledger. Ends refused or ready. */
+/** Makes an existing client able to file: validated, active, its IRMs in the ledger. Ends `refused` or `ready`. */
 async function makeReady(context: ReadyContext): Promise<void> {
   const { status } = context;
   let step = await readExporter(context);
@@ -113,18 +113,18 @@ async function makeReady(context: ReadyContext): Promise<void> {
       return again.go === 'on' ? again.exporter : { exporterId: '', readiness: 'created', activatesAt: null };
     });
     if (exporter.readiness !== 'ready') {
-      // Deactivated, or gone, while it waited: it is validated again, or a person is asked.
+      // The client was deactivated or removed during the wait: validate it again, or ask a person.
       step = await readExporter(context);
       continue;
     }
     const refreshed = await refresh(context, exporter);
     if (refreshed !== PENDING) {
-      // What was submitted while the IRMs were read is checked before the onboarding ends.
+      // Check credentials that were submitted while the IRMs were read before the onboarding ends.
       const more = refreshed.go === 'end' && status.view.state === 'ready' && context.submissions.size > 0;
       step = more ? await readExporter(context) : refreshed;
       continue;
     }
-    // The service reports ready and the refresh fails as pending: the refresh is right, and the time is not known.
+    // The service reports ready but refuses the refresh as pending: trust the refresh; the opening time is unknown.
     const { activation } = status.waits;
     const text = 'The service refuses the refresh because API access is not open yet';
     const ms = activation.nextMs();
@@ -147,7 +147,7 @@ async function readExporter({ status }: ReadyContext): Promise<Step> {
   }
 }
 
-/** Has whatever was submitted checked, in order; asks for more where that does not do. */
+/** Checks submitted credentials in order, then stored ones, and asks for others until the client is validated. */
 async function validate(context: ReadyContext, from: Step & { go: 'on' | 'ask' }): Promise<Step> {
   const { status, submissions } = context;
   const check = { status, exporterId: idOf(status) };
@@ -185,7 +185,7 @@ async function stepOf(context: ReadyContext, result: CredentialCheck): Promise<S
   return { go: 'end' };
 }
 
-/** Waits for a submission, for credentials that came by another way, or for a validation that was made elsewhere. */
+/** Waits for a submission, for credentials renewed by another workflow, or for a validation made elsewhere. */
 async function askForCredentials(context: ReadyContext, need: Need): Promise<Step> {
   const { status, submissions } = context;
   const exporterId = idOf(status);
@@ -207,12 +207,12 @@ async function askForCredentials(context: ReadyContext, need: Need): Promise<Ste
   });
 }
 
-/** Sleeps until something is submitted or renewed, at most as long as given. */
+/** Sleeps until credentials are submitted or renewed, at most `ms`. */
 function rest({ status, submissions, renewal }: ReadyContext, ms: number): Promise<void> {
   return status.rest(ms, 'Check the exporter again', () => submissions.size > 0 || renewal.came);
 }
 
-/** Refreshes the IRMs live and reads them; `activation_pending` where the service is not open yet. */
+/** Refreshes the IRMs live and reads them. @returns `activation_pending` if API access is not open yet */
 async function refresh({ status }: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
   const { exporterId } = exporter;
   status.update({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
@@ -234,7 +234,7 @@ async function refresh({ status }: ReadyContext, exporter: ExporterState): Promi
   }
 }
 
-/** Ends an onboarding whose client the service does not know; anything else is not ours to swallow. */
+/** Ends an onboarding whose client the service does not know. @throws any other failure */
 function refuse(status: ExporterStatus, error: unknown): Step {
   const { kind: code } = readFailure(error);
   if (code !== UNKNOWN_CLIENT) throw error;

@@ -6,20 +6,20 @@ import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
 import type { ExtractDocumentInput, ExtractDocumentResult } from '../assistant/extraction/contracts';
 import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contracts';
 
-/** Removes old findings and runs of reconciliations; runs on a schedule. Filings and their events are kept. */
+/** Removes old findings and runs of reconciliations, on a schedule. Filings and their events are kept. */
 export async function maintainLedger(): Promise<{
   removed: Record<string, number>;
 }> {
   return { removed: await calls('document', 'Remove old ledger data').pruneLedger() };
 }
 
-/** Writes the daily report into the document store; runs on a schedule, whose last result names the document. */
+/** Writes the daily report into the document store, on a schedule. The result names the document. */
 export async function dailyReport(given: DailyReportInput): Promise<DailyReportResult> {
   const input = needInput('dailyReport', given);
   return calls('document', { summary: 'Write the daily report', priorityKey: 5 }).writeDailyReport({ input });
 }
 
-/** Has a document read (spec: "Extraction service"), once: an answer in the ledger is not asked for again. */
+/** Has a document read (spec: "Extraction service"), unless the ledger holds the answer already. */
 export async function extractDocument(given: ExtractDocumentInput): Promise<ExtractDocumentResult> {
   const input = needInput('extractDocument', given);
   const opened = await calls('ledger', 'Find a stored extraction').openExtraction(input);
@@ -31,7 +31,7 @@ export async function extractDocument(given: ExtractDocumentInput): Promise<Extr
   return extraction.askExtraction({ extractionId });
 }
 
-/** Changes the name, the company name or the address of an exporter at the service; what is left out stays. */
+/** Changes an exporter's name, company name or address at the service; fields that are left out stay. */
 export async function changeExporter(given: ChangeExporterInput): Promise<ChangeExporterResult> {
   const input = needInput('changeExporter', given);
   const { mode: _, exporterId, ...change } = input;

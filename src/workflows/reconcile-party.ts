@@ -6,23 +6,23 @@ import { orNull } from './failures';
 
 const REPAIRS_AT_ONCE = 3;
 
-/** A party that was compared, with the repairs that are still to be made; a continued run takes it up. */
+/** A compared party with the repairs that are still to be made, also by a continued run. */
 export interface ComparedParty {
   party: PartyToReconcile;
   outcome: {
     opened: number;
     closed: number;
     healed: number;
-    /** Reads that failed, and why; the rest was compared all the same. */
+    /** Which reads failed and why; everything else was compared. */
     skipped: string | null;
   };
-  /** What was looked at and read, for the comparison after the repairs. */
+  /** The checks and windows that were read, for the comparison after the repairs. */
   checks: ReconcileCheck[];
   windows: WindowReading[];
   repairs: RepairableFinding[];
 }
 
-/** Compares one party. What cannot be read stays as it was found last, with a note. */
+/** Compares one party. Findings of a check whose read failed stay as they are, with a note. */
 export async function compareParty(
   party: PartyToReconcile,
   scope: {
@@ -30,38 +30,38 @@ export async function compareParty(
     from: string;
     to: string;
     checks: ReconcileCheck[];
-    /** Look at each stored PDF, not only at those that are due. */
+    /** Check each stored PDF, not only those that are due. */
     eachDocument: boolean;
   },
 ): Promise<ComparedParty> {
   const { partyId } = party;
   const problems: string[] = [];
   const wants = (check: ReconcileCheck) => scope.checks.includes(check);
-  const made: ReconcileCheck[] = [];
-  if (wants('filings')) made.push('filings');
+  const checked: ReconcileCheck[] = [];
+  if (wants('filings')) checked.push('filings');
   const lookAtPdfs = () => checkAllDocuments(partyId, scope.eachDocument);
   if (wants('documents') && (await noted(problems, lookAtPdfs, 'the stored PDFs were not all looked at; ')))
-    made.push('documents');
+    checked.push('documents');
   if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
   const reader = party.skip === null ? party : null;
   if (reader && wants('balances') && (await noted(problems, () => readBalances(clientsOf(reader)))))
-    made.push('balances');
+    checked.push('balances');
   let windows: WindowReading[] | null = null;
   if (reader && wants('certificates')) {
     windows = await noted(problems, () => readWindows(reader, scope.from, scope.to));
-    if (windows) made.push('certificates');
+    if (windows) checked.push('certificates');
   }
-  const { opened, closed, open } = await compare(problems, partyId, made, windows ?? []);
+  const { opened, closed, open } = await compare(problems, partyId, checked, windows ?? []);
   const outcome = { opened, closed, healed: 0, skipped: problems.join('; ') || null };
-  const repairs = open > 0 ? await repairsOf(partyId, made) : [];
-  return { party, outcome, checks: made, windows: windows ?? [], repairs };
+  const repairs = open > 0 ? await repairsOf(partyId, checked) : [];
+  return { party, outcome, checks: checked, windows: windows ?? [], repairs };
 }
 
-/** Repairs while there is room in the history, then compares again. @returns whether all were made */
+/** Makes repairs while there is room in the history, then compares again. @returns whether all repairs were made */
 export async function repairParty(compared: ComparedParty, hasRoom: () => boolean): Promise<boolean> {
   const { party, outcome, checks, windows, repairs } = compared;
   const unknown = repairs.filter(({ kind }) => kind === 'outcome_unknown');
-  // A certificate is adopted where the balances bear it out, which have to be read before it is looked for.
+  // Balances have to confirm a certificate before it is adopted, so they are read before the look for certificates.
   for (const exporterId of new Set(unknown.map((repair) => repair.exporterId)))
     await noted([], () => readBalances([exporterId]));
   const lane = async (): Promise<void> => {
@@ -74,7 +74,7 @@ export async function repairParty(compared: ComparedParty, hasRoom: () => boolea
   await Promise.all(Array.from({ length: REPAIRS_AT_ONCE }, lane));
   if (repairs.length > 0) return false;
   if (outcome.healed === 0) return true;
-  // What was fetched was hashed when it was stored: the other documents are as they were a moment ago.
+  // No new check of documents is needed: fetched PDFs were hashed when stored, and the others have just been checked.
   const problems = outcome.skipped === null ? [] : [outcome.skipped];
   const { opened, closed } = await compare(problems, party.partyId, checks, windows);
   outcome.opened += opened;
@@ -83,7 +83,7 @@ export async function repairParty(compared: ComparedParty, hasRoom: () => boolea
   return true;
 }
 
-/** One that fails, such as of a party that is too large for a statement, leaves what was found, and stops no other. */
+/** Compares a party. A failure (e.g. a party too large for a statement) keeps its findings and stops no other. */
 async function compare(problems: string[], partyId: number, checks: ReconcileCheck[], windows: WindowReading[]) {
   const summary = 'Compare the ledger with the authority';
   const comparison = () => calls('document', summary).compareLedger({ partyId, checks, windows });
@@ -131,9 +131,9 @@ async function readWindows(party: PartyToReconcile, from: string, to: string): P
   return readings;
 }
 
-async function repairsOf(partyId: number, made: readonly ReconcileCheck[]): Promise<RepairableFinding[]> {
+async function repairsOf(partyId: number, checked: readonly ReconcileCheck[]): Promise<RepairableFinding[]> {
   const repairs = await calls('ledger', 'List what can be repaired').repairsOf({ partyId });
-  return repairs.filter(({ kind }) => made.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
+  return repairs.filter(({ kind }) => checked.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
 }
 
 async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFinding): Promise<boolean> {
@@ -153,12 +153,12 @@ async function fetchPdfAgain(partyId: number, { kind, exporterId, eBRCNumber }: 
   const { fetch } = await setAside.prepareRefetch({ partyId, eBRCNumber });
   if (!fetch) return null;
   const download = callsInBackground(exporterId, 'pdf', `Fetch the PDF of ${eBRCNumber} again`);
-  // The download may be no whole PDF: it stays missing, and the next run tries again.
+  // An incomplete download is not stored: the PDF stays missing, and the next run tries again.
   if ((await download.downloadCertificate({ exporterId, eBRCNumber })).sha256 === null) return null;
   return kind === 'pdf_missing' ? 'the PDF was fetched' : 'the damaged PDF was set aside and fetched again';
 }
 
-/** Settled as the filing itself does it, by the same evidence. */
+/** Gathers evidence as the filing itself does. */
 async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
   const details = callsInBackground(exporterId, 'details', 'Look for certificates of the unknown submission');
@@ -169,13 +169,13 @@ async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding):
   return settled > 0 ? `settled by certificates: ${counted(settled, 'row')}` : null;
 }
 
-/** As the sweep decides: what was sent is followed, what was not waits for a person. */
+/** Applies the sweep's rule: a new run follows a filing that may have been sent; any other waits for a person. */
 async function followLost({ filingId }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
   const { why } = await calls('ledger', `Check the workflow of ${filingId}`).followLostFiling({ filingId });
   return why === null ? null : `a new run follows the filing: ${why}`;
 }
 
-/** Makes a call that the reconciliation can go on without; what it failed with is added to `problems`. */
+/** Makes a call that the reconciliation can continue without; adds its failure to `problems`. */
 const noted = <T>(problems: string[], call: () => Promise<T>, what = ''): Promise<T | null> =>
   orNull(call, ({ kind, message }) => problems.push(`${what}${kind ?? 'failed'}: ${message}`));

@@ -1,4 +1,4 @@
-/** Compares the ledger with the authority, party by party, and repairs what needs no person. */
+/** Compares the ledger with the authority, party by party, and makes the repairs that need no person. */
 import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 import { RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
@@ -8,22 +8,22 @@ import { needInput } from './inputs';
 import { reconciliationBegun, reconciliationQuery } from './messages';
 import { compareParty, repairParty, type ComparedParty } from './reconcile-party';
 
-/** Parties of a run, where none of them needs more than the comparison: some 35 events each. */
+/** The most parties that one run compares: about 35 events each without repairs. */
 const PAGE = 25;
-/** A longer history begins neither a party nor a repair: what is under way adds 300 events at most, of 2,000. */
+/** Beyond this no party or repair is started; what is under way adds at most 300 events, within a limit of 2,000. */
 const LONG_HISTORY = 1_200;
-/** More would only wait in the queues, which order by exporter and not within one workflow. */
+/** More parallel calls would only wait in the task queues. */
 const AT_ONCE = 5;
-/** Temporal's own, on the runs of schedules. */
+/** Temporal's own search attribute of workflows that a schedule started. */
 const SCHEDULED_BY = { name: 'TemporalScheduledById', type: 'KEYWORD' } as const;
 
-/** Reconciles one party, or all: one that cannot be asked is noted with the reason and stops no other. */
+/** Reconciles one party or all. A party that cannot be read is noted with the reason and stops no other. */
 export async function reconcile(
   input: ReconcileInput & {
     resume?: {
       after: number;
       soFar: ReconcileResult;
-      /** Compared, but not repaired to the end. */
+      /** Parties that were compared and still have repairs to make. */
       unrepaired: ComparedParty[];
     };
   },
@@ -40,7 +40,7 @@ export async function reconcile(
     result.to = plan.to;
   }
   const { exporterId } = asked;
-  // One exporter's party is a run of its own, or what a continued run has left of it.
+  // For one exporter a continued run only finishes the repairs of its party.
   const page =
     resume && exporterId !== undefined
       ? { parties: [], next: null }
@@ -50,7 +50,7 @@ export async function reconcile(
           limit: PAGE,
         });
   const checks: ReconcileCheck[] = [...(asked.checks ?? RECONCILE_CHECKS)];
-  // A run that somebody asks for answers for the present; a scheduled one spares the store what was whole lately.
+  // A person's run checks each PDF; a scheduled one skips those that were intact recently, to spare the store.
   const eachDocument = workflowInfo().typedSearchAttributes.get(SCHEDULED_BY) === undefined;
   const hasRoom = () => workflowInfo().historyLength < LONG_HISTORY;
   const toRepair = [...(resume?.unrepaired ?? [])];
@@ -58,8 +58,8 @@ export async function reconcile(
   const unrepaired: ComparedParty[] = [];
   let after = resume?.after ?? 0;
   const nextParty = async (): Promise<ComparedParty | null> => {
-    const begun = toRepair.shift();
-    if (begun) return begun;
+    const compared = toRepair.shift();
+    if (compared) return compared;
     const party = toCompare.shift();
     if (!party) return null;
     after = party.partyId;

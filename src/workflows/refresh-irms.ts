@@ -5,12 +5,12 @@ import { calls, callsInBackground, checkStarted } from './activity-profiles';
 import { noteSkipped, orNull } from './failures';
 import { needInput } from './inputs';
 
-/** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
+/** Exporters of one run: twelve events each plus retries stay well below 2,000. */
 const PAGE = 100;
-/** More would only wait in the queue, which orders by exporter and not within one workflow. */
+/** More parallel calls would only wait in the task queue. */
 const AT_ONCE = 8;
 
-/** Refreshes IRMs of one exporter, or of all ready ones. One that cannot be is skipped with the reason. */
+/** Refreshes the IRMs of one exporter or of all ready ones. A failing exporter is skipped with the reason. */
 export async function refreshIrms(
   input: RefreshIrmsInput & { resume?: { after: string; soFar: RefreshIrmsResult } },
 ): Promise<RefreshIrmsResult> {
@@ -48,7 +48,7 @@ async function refresh({ exporterId: asked, readFirst }: RefreshCandidate): Prom
     const { readiness, ...known } = await callsInBackground(asked, 'api', 'Read the client').readExporter({
       exporterId,
     });
-    // As the service spells it.
+    // Use the id as the service spells it.
     exporterId = known.exporterId;
     if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
   }

@@ -10,13 +10,13 @@ import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { readFailure } from './failures';
 import { needInput } from './inputs';
 
-/** A workflow started without a submission is a mistake of the caller's and ends after this time. */
+/** A workflow that was started without a submission (a caller's mistake) ends after this time. */
 const FIRST_SUBMISSION_WITHIN = '5m';
 const LONG_HISTORY = 2_000;
 /** No client has the id, or the text cannot be an id (spec: "Invalid platform customer ID format"). */
 const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_failed'];
 
-/** New credentials, checked in order; waiting filings are told. Ends when none is left, with the last outcome. */
+/** Checks submitted credentials in order and notifies waiting filings. Ends with the last outcome when none is left. */
 export async function updateCredentials(
   given: z.input<typeof updateCredentialsInput>,
   carried: CredentialSubmission[] = [],
@@ -54,7 +54,7 @@ export async function updateCredentials(
       outcome = await checkOne({ status, exporterId }, current);
     }
     await condition(allHandlersFinished);
-    // Last, in the same workflow task as the end: a submission that arrives meanwhile is still checked.
+    // A submission that arrives during `showOutcome` is still checked by the next turn of this loop.
     if (submissions.size === 0) await showOutcome(status, outcome);
   } while (submissions.size > 0);
   return status.view;
@@ -77,9 +77,9 @@ async function checkOne(
       calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).readExporter({ exporterId }),
     );
   try {
-    // The exporter may have been onboarded elsewhere: the ledger has to know it before it keeps its credentials.
+    // Reading the client records it in the ledger, which needs it before it can keep credentials.
     const known = await readExporter();
-    // Its id as the service spells it, which the ledger's records hang on.
+    // The ledger uses the id as the service spells it.
     const result = await checkSubmission({ ...context, exporterId: known.exporterId }, submission);
     return result.outcome === 'superseded' ? { outcome: 'validated', exporter: await readExporter() } : result;
   } catch (error) {

@@ -1,4 +1,4 @@
-/** What onboarding and filing both wait for: API access that opens, our own access that works, better credentials. */
+/** Waits of both onboarding and filing: until API access opens, our own access works, or credentials are renewed. */
 import { workflowInfo } from '@temporalio/workflow';
 import type { ExporterState } from '../activities/exporters/exporters';
 import { ACCESS, ACTIVATION, delayMs, pauseReasonOf, type Schedule } from '../domain/service/retry-table';
@@ -6,21 +6,21 @@ import { asSentence } from '../domain/text';
 import { steps } from './activity-profiles';
 import type { ReadFailure } from './failures';
 
-/** What is waited for, until it is looked at again in `ms`. */
+/** The reason of a wait, and the milliseconds until the next check. */
 export type Wait =
   | { reason: 'activation'; activatesAt: string | null; text: string; ms: number }
   | { reason: 'access'; kind: string; text: string; message: string; ms: number };
 
 export interface WaitingWorkflow {
   showWait(wait: Wait): Promise<void> | void;
-  /** Lets the time pass on a durable timer. The place where a long history continues in a new run. */
+  /** Sleeps on a durable timer. May continue as new when the history is long. */
   rest(ms: number, summary: string): Promise<void>;
 }
 
-/** Between two readings of a ledger that holds other moves than the run recorded. */
+/** Delays between reads of a ledger that holds other moves than the run. */
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 60_000 };
 
-/** How often in a row the same was waited for; calls that work in between do not end the series. */
+/** The growing delays of one kind of wait; starts again at the first delay after `maxMs` without a wait. */
 class WaitSeries {
   private count = 0;
   private endedAt = 0;
@@ -43,13 +43,13 @@ export class Waits {
   readonly movedOn = new WaitSeries(MOVED_ON);
 }
 
-/** The look comes a little after the time that was named (clocks differ), the next ones a minute apart at least. */
+/** The check comes a little after the announced time, because clocks differ; later ones at least a minute apart. */
 const AFTER_THE_TIME_MS = 1_000;
 const MIN_LOOK_MS = 60_000;
-/** And after this at the latest: the time may have moved nearer. One wait covers the usual 24 hours. */
+/** Checks at least this often, because the announced time may move nearer. One wait covers the usual 24 hours. */
 const MAX_LOOK_MS = 25 * 60 * MIN_LOOK_MS;
 
-/** Waits until API access is open, reading the exporter after each wake; past the time in growing intervals. */
+/** Waits until API access is open, reading the exporter after each wait; past the time at growing intervals. */
 export async function waitForActivation<E extends Pick<ExporterState, 'readiness' | 'activatesAt'>>(
   progress: WaitingWorkflow,
   { activation }: Waits,
@@ -71,7 +71,7 @@ export async function waitForActivation<E extends Pick<ExporterState, 'readiness
   return current;
 }
 
-/** Waits before a refused call is repeated that the operator has to put right: a revoked key, an agreement. */
+/** Waits before repeating a call whose refusal the operator has to fix: a revoked key, a missing agreement. */
 export async function waitForAccess(progress: WaitingWorkflow, { access }: Waits, failure: ReadFailure): Promise<void> {
   const ms = access.nextMs();
   const kind = failure.kind ?? 'needs_access';
@@ -88,7 +88,7 @@ export async function waitForAccess(progress: WaitingWorkflow, { access }: Waits
   access.ended();
 }
 
-/** Runs `wait` while registered for newer credentials than those seen. `renewed`: they are there already. */
+/** Runs `wait` while registered for credentials newer than `versionSeen`. `renewed`: they exist already. */
 export async function whileAwaitingCredentials<T>(
   { exporterId, versionSeen }: { exporterId: string; versionSeen: number },
   wait: (renewed: boolean) => Promise<T>,

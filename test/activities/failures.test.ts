@@ -322,7 +322,7 @@ it('distinguishes a defect from a failure of the service: it is logged, and pass
 it('says of a worker that was lost what it means, not what Temporal calls it', () => {
   const lost = new TimeoutFailure('activity Heartbeat timeout', undefined, 'HEARTBEAT');
   const failure = new ActivityFailure('Activity task failed', 'submitPush', '1', 'TIMEOUT', 'worker', lost);
-  expect(readFailure(failure)).toMatchObject({ kind: null, message: 'the worker that did it ended, or stood still' });
+  expect(readFailure(failure)).toMatchObject({ kind: null, message: 'the worker ended or stopped responding' });
   const slow = new TimeoutFailure('activity StartToClose timeout', undefined, 'START_TO_CLOSE');
   expect(readFailure(slow).message).toBe('it did not end in time');
 });

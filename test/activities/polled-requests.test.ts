@@ -3,6 +3,7 @@ import type { RequestStatus } from '../../src/api/schemas/filings';
 import { needExporter } from '../../src/ledger/exporters/exporters';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
+import { recordRelease } from '../../src/ledger/gates/held-rows';
 import { withTransaction } from '../../src/ledger/pool';
 import { readQuestions } from '../../src/ledger/questions/questions';
 import { readLastingNotices } from '../../src/ledger/submissions/answers';
@@ -178,6 +179,19 @@ it('takes nothing from a request that two persons close as not ours while the se
   expect(await poll(filingId)).toMatchObject({ outcome: 'doubt' });
   meanwhile = () => Promise.resolve();
   expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+});
+
+it('asks about a request that a person named, and whose certificate two persons said is another’s', async () => {
+  const { filingId } = await sent();
+  const requestId = await name(filingId, `R-TWIN-${filingId}`);
+  const eBRCNumber = `EB-TWIN-${filingId}`;
+  await record(requestId, filingId, { ...processed, eBRCNumber });
+  await show(filingId, eBRCNumber, 1);
+  await recordRelease(ledger.pool, { filingId, submission: 1, ground: 'absent', notOurs: [eBRCNumber], at: NOW });
+  expect(await poll(filingId)).toMatchObject({ outcome: 'doubt' });
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+  const text = expect.stringContaining('two persons said that it is another') as string;
+  expect(await readLastingNotices(ledger.pool, filingId)).toEqual([{ kind: 'certificate_contradicted', text }]);
 });
 
 // Otherwise the row is certified by the other one's certificate, and nothing agrees with the other one any more.

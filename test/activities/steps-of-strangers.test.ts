@@ -3,10 +3,12 @@ import type { SubmitContext } from '../../src/api/http/call';
 import type { FilingState } from '../../src/domain/filing/states';
 import { sentAs } from '../../src/domain/filing/attempt';
 import { saveIrms } from '../../src/ledger/exporters/irms';
+import { readFilingView } from '../../src/ledger/filings/filing-view';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { useTestDatabase } from '../support/postgres';
+import { TEST_CADENCE } from '../support/settings';
 import { useDoor } from './door';
 
 const OTHER = 'exporter-9';
@@ -70,6 +72,34 @@ it('leaves a filing that has ended as it is, whatever sends a run says that it k
       filing: { filingId, state: 'abandoned' },
     });
   }
+});
+
+it('asks what became of rows that such sends hold again, and says so where they are certified although it ended', async () => {
+  const filingId = await attempts.filing();
+  const { seq, reference, workflowId } = await needFiling(ledger.pool, filingId);
+  await door.run('refuseFiling', { filingId, seq, submission: null, answer: null, errors: [] });
+  const asked = async () => {
+    const view = await readFilingView(ledger.pool, filingId, TEST_CADENCE);
+    return [view?.state, ...(view?.questions ?? []).map(({ kind, text }) => [kind, text])];
+  };
+  expect(await asked()).toEqual(['needs_correction', ['needs_correction', expect.stringContaining('1 row') as string]]);
+  const sends = [sentAs(`${filingId}-1-1`, { requestId: null, sentAt: 0 })];
+  const input = { mode: 'test', exporterId: EXPORTER, reference, madeBy: 'asha', resume: filingId } as const;
+  await door.run('openFiling', { input, workflowId, sends });
+  const changed = (text: string) => [
+    'needs_correction',
+    ['changed_after_end', expect.stringContaining(text) as string],
+  ];
+  expect(await asked()).toEqual(changed(`say what became of them: ebrc resolve ${filingId}`));
+  const about = { attemptId: null, requestId: null, sourceRows: null, notOurs: [], unseen: false, grantId: null };
+  const certificates = [{ row: 1, eBRCNumber: 'EB-AFTER' }];
+  const word = { ...about, filingId, kind: 'filed' as const, certificates };
+  for (const by of ['ravi', 'meera']) {
+    const wordId = await door.run('recordWord', { ...word, by, note: 'looked', saidBy: by });
+    const event = { kind: 'resolved', who: by, text: 'looked' };
+    await door.run('carryOutAfterEnd', { filingId, wordId, attemptId: null, event });
+  }
+  expect(await asked()).toEqual(changed('1 of its 1 rows are certified since'));
 });
 
 it('judges no send as refused or accepted on the claim of another execution', async () => {

@@ -230,8 +230,11 @@ describe('odd answers', () => {
     ['NA', 200],
     [{}, 200],
     [{ message: 'No data available' }, 200],
+    [{ message: 'The portal is busy', errors: [] }, 200],
+    [{ data: [], meta: { total: 3 } }, 200],
     [{ message: 'No records found' }, 404],
     [{ message: 'Certificate not found for the given dates', errorCode: 'E_UPSTREAM' }, 404],
+    [{ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 502],
   ])('fetch-details of %j with %i lists nothing, and proves no absence', async (body, status) => {
     answer(body, status);
     expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 1 });
@@ -248,8 +251,10 @@ describe('odd answers', () => {
   });
 
   test('a page of fetch-details that says that there is more is no complete look', async () => {
-    answer({ data: [certificate], meta: { total: 3 } });
-    expect(await api.fetchDetails(DETAILS)).toMatchObject({ certificates: [{ eBRCNumber: 'E1' }], unread: 1 });
+    for (const meta of [{ total: 3 }, { total: 3, limit: 10 }, { total: 3, totalPages: 1 }, { totalPages: 2 }]) {
+      answer({ data: [certificate], meta });
+      expect(await api.fetchDetails(DETAILS)).toMatchObject({ certificates: [{ eBRCNumber: 'E1' }], unread: 1 });
+    }
   });
 
   test('fetch-details of another shape is no empty list', async () => {

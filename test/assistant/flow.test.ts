@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { bestFlow, type Link } from '../../src/assistant/proposals/assignment';
+import { bestFlow } from '../../src/assistant/proposals/assignment';
+
+type Link = Parameters<typeof bestFlow>[2][number];
 
 const worthOf = (supply: number[], demand: number[], links: Link[]) => {
   const flows = bestFlow(supply, demand, links);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import { saveIrms, type IrmRecord } from '../../src/ledger/exporters/irms';
 import { saveInvoices } from '../../src/ledger/reports/invoices';
-import type { ProposalView } from '../../src/assistant/proposals/propose';
+import type { ProposeOutcome } from '../../src/assistant/proposals/propose';
 import { readWorkbook } from '../../src/workbook/read';
 import { EXPORTER, irmRecord, knowExporter, NOW, open, rowsOf } from '../ledger/filing-support';
 import { testFolder } from '../support/folder';
@@ -21,7 +21,7 @@ interface Json {
   path: string;
   uploadType: number;
   ok: boolean;
-  proposals: ProposalView[];
+  proposals: ProposeOutcome['proposals'];
   gaps: { row: number; field: string; reason: string }[];
   notes: string[];
 }

@@ -128,8 +128,12 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
     return carried.outcome;
   }
 
-  const about = (a: number, { verdicts }: Model) =>
-    verdicts[a] === 'marked' ? { attemptId: attemptId(a) } : { requestId: requestId(a) };
+  let ofNamed = false;
+  let denied = false;
+  const about = (a: number, { verdicts }: Model) => {
+    if (ofNamed) return { requestId: NAMED };
+    return verdicts[a] === 'marked' ? { attemptId: attemptId(a) } : { requestId: requestId(a) };
+  };
 
   async function look(complete: boolean): Promise<void> {
     if (!begun) return;
@@ -215,8 +219,14 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
     (expected: readonly string[], more: Partial<NewWord> = {}): Take =>
     ([person = 0, filing = 0], ...rest) =>
       said(expected, () => more)([person, 2 * filing], ...rest);
-  const state = (a: number, statement: Statement | null) =>
-    inTurn(a, (client) => notePoll(client, request(a), { statement, incomplete: false, ageMs: 1, at: now() }));
+  const state = (a: number, statement: Statement | null, id = requestId(a)) =>
+    inTurn(a, (client) => notePoll(client, request(a, id), { statement, incomplete: false, ageMs: 1, at: now() }));
+  /** The service's own statement of a request is concluded from. */
+  const conclude = async (a: number, id = requestId(a)) => {
+    const args = { subject: request(a, id), settleMs: SETTLE_MS, unseen: false, notOurs: [], reason: 'x', at: now() };
+    const absence = await inTurn(a, (client) => releaseAbsent(client, args));
+    return absence.outcome === 'refused' ? absence.why : undefined;
+  };
   const actions: [RegExp, Take][] = [
     [/open filing 1, which/, openFiling],
     [
@@ -283,14 +293,8 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
           await releaseRejected(client, { filingId: filingOf(a), submission: 1, at: now() });
         }),
     ],
-    [
-      /conclude that the request of attempt (\d) is absent/,
-      async ([a = 0]) => {
-        const args = { subject: request(a), settleMs: SETTLE_MS, unseen: false, notOurs: [], reason: 'x', at: now() };
-        const absence = await inTurn(a, (client) => releaseAbsent(client, args));
-        return absence.outcome === 'refused' ? absence.why : undefined;
-      },
-    ],
+    [/conclude that the request of attempt (\d) is absent/, ([a = 0]) => conclude(a)],
+    [/conclude that the named request is absent/, () => conclude(0, NAMED)],
     [/person (\d): attempt (\d) .*request is not ours: refused/, said(['refused'], notOurs)],
     [/person (\d): attempt (\d) .*request is not ours: stands/, said(['stands'], notOurs)],
     [/person (\d): attempt (\d) .*request is not ours: closed/, said(['not_ours', 'again', 'freed'], notOurs)],
@@ -310,19 +314,12 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
         unseen: false,
       })),
     ],
-    [
-      /the named request is Errored/,
-      () =>
-        inTurn(0, async (client) => {
-          await end(0, [{ position: 0, errors: ['no'] }], NAMED)(client);
-          await releaseRejected(client, { filingId: filingOf(0), submission: 1, at: now() });
-        }),
-    ],
+    [/says that nothing of the named request was filed/, () => state(0, 'errored', NAMED)],
     [/no look is possible/, () => ((minute += 2 * WINDOW), (away = true))],
     [/begin to look/, () => (begun = { minute, shown: [...shown] })],
     [/a look that is not complete/, () => look(false)],
     [/a complete look/, () => look(true)],
-    [/the window of filing \d is over/, () => (minute += 2 * WINDOW)],
+    [/the window of filing \d is over|was denied for a window/, () => (minute += 2 * WINDOW)],
     [/abandon filing 0/, abandon],
     [/^service: (?:take|attempt)|issue certificate|the answer of attempt/, () => undefined],
   ];
@@ -330,16 +327,21 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
   let before = NOTHING;
   for (const [at, [actor, action, digits]] of steps.entries()) {
     // A remark on the step that follows.
+    if (action.endsWith('speaks of the named request')) ofNamed = true;
     if (digits === '') continue;
     const after = decode(digits);
     // What the driver does not set up: a sibling's record, an older certificate, and a window that a poll restarts.
-    if (bothLive(after) || /kind [13]|sibling|processes the request/.test(action))
+    // Nor a look in the window that a denied request waits for: by it the send gate knows that looks are possible.
+    denied ||= action.endsWith('was denied for a window');
+    const unseen = denied && action.endsWith('at the gate: refused, no look');
+    if (bothLive(after) || unseen || /kind [13]|sibling|processes the/.test(action))
       return { followed: at, stopped: null };
     minute += 1;
     const step = `${actor}: ${action}`;
     const found = actions.map(([pattern, take]) => ({ take, match: pattern.exec(step) })).find(({ match }) => match);
     if (!found?.match) throw new Error(`The driver does not know the model's step "${step}".`);
     const refused = await found.take(found.match.slice(1).map(Number), before, after);
+    ofNamed = false;
     await endFilings();
     const code = typeof refused === 'string' && step.match(/mark|conclude|person/) ? refused : await textOfLedger();
     if (code !== textOf(after)) return { followed: at, stopped: { step, model: textOf(after), code } };

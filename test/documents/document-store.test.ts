@@ -1,6 +1,6 @@
 /** Documents in a folder and in an object store: the same suite over both. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -88,28 +88,45 @@ if (!installed) {
   });
 });
 
-test('an object store that overlooks conditional writes is refused before anything is counted by it', async () => {
+describe('an object store that', () => {
   const before = { ...process.env };
-  const careless = createServer((request, response) => {
-    request
-      .resume()
-      .on('end', () => response.writeHead(request.method === 'DELETE' ? 204 : 200, { etag: '"x"' }).end());
-  }).listen(0, '127.0.0.1');
-  await once(careless, 'listening');
-  try {
+  let answer: RequestListener;
+  const careless = createServer((request, response) => request.resume().on('end', () => answer(request, response)));
+  beforeAll(async () => {
+    await once(careless.listen(0, '127.0.0.1'), 'listening');
     Object.assign(process.env, {
       AWS_ACCESS_KEY_ID: 'a',
       AWS_SECRET_ACCESS_KEY: 'b',
       AWS_REGION: 'us-east-1',
       AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${(careless.address() as AddressInfo).port}`,
     });
-    const store = createDocumentStore({ root: 's3://bucket?path-style=true' });
-    await expect(store.createRecord('sent/l/1', Buffer.from('x'))).rejects.toThrow('ignores If-None-Match');
-    await expect(store.put({ name: 'EBRC2026001', kind: 'pdf', buffer: pdf() })).rejects.toThrow('If-None-Match');
-  } finally {
+  });
+  afterAll(() => {
     process.env = before;
     careless.close();
-  }
+  });
+
+  const document = { name: 'EBRC2026001', kind: 'pdf', buffer: pdf() } as const;
+  const store = () => createDocumentStore({ root: 's3://bucket?path-style=true' });
+
+  test('overlooks conditional writes is refused before anything is counted by it', async () => {
+    answer = ({ method }, response) => response.writeHead(method === 'DELETE' ? 204 : 200, { etag: '"x"' }).end();
+    const overlooking = store();
+    await expect(overlooking.createRecord('sent/l/1', Buffer.from('x'))).rejects.toThrow('ignores If-None-Match');
+    await expect(overlooking.put(document)).rejects.toThrow('If-None-Match');
+  });
+
+  test('refuses to create what it does not have is not asked without end', async () => {
+    const probed = new Set<string>();
+    answer = ({ method, url = '' }, response) => {
+      const free = url.includes('.probe-') && !probed.has(url);
+      if (method === 'PUT') probed.add(url);
+      const status = { PUT: free ? 200 : 412, GET: 404, DELETE: 204 }[method ?? ''] ?? 400;
+      const body = '<Error><Code>NoSuchKey</Code></Error>';
+      response.writeHead(status, { etag: '"x"', 'content-type': 'application/xml' }).end(status < 400 ? '' : body);
+    };
+    await expect(store().put(document)).rejects.toThrow('refuses to create it, and does not have it');
+  });
 });
 
 describe('the address of a bucket', () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { defaultPayloadConverter } from '@temporalio/common';
-import { startCodecServer, type CodecServer } from '../../src/encryption/codec-server';
+import { startCodecServer } from '../../src/encryption/codec-server';
 import { createPayloadCodec } from '../../src/encryption/payload-codec';
 import { ebrc } from '../support/command-line';
 
@@ -8,7 +8,7 @@ const UI = 'http://127.0.0.1:8233';
 const TOKEN = randomBytes(24).toString('base64url');
 const codec = createPayloadCodec({ keys: [{ id: 'k', key: randomBytes(32) }] });
 
-let server: CodecServer;
+let server: Awaited<ReturnType<typeof startCodecServer>>;
 beforeAll(async () => {
   server = await startCodecServer({ codec, host: '127.0.0.1', port: 0, origins: [UI], token: TOKEN });
 });

@@ -5,7 +5,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { Browser } from 'playwright-core';
 import { freePort } from '../../dev/free-port';
 import { startTemporalServer, type TemporalServer } from '../../dev/temporal-server';
-import { startCodecServer, type CodecServer } from '../../src/encryption/codec-server';
+import { startCodecServer } from '../../src/encryption/codec-server';
 import { dataConverterOf, createPayloadCodec } from '../../src/encryption/payload-codec';
 import { openBrowser } from '../../dev/browser';
 import { inBrowser } from '../support/chromium';
@@ -16,7 +16,7 @@ const PICTURES = process.env['UPDATE_PICTURES'] === '1' ? join(__dirname, '..', 
 
 inBrowser('an onboarding in the Temporal UI', () => {
   let temporal: TemporalServer;
-  let codecServer: CodecServer;
+  let codecServer: Awaited<ReturnType<typeof startCodecServer>>;
   let browser: Browser;
   let page: string;
 

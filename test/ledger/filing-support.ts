@@ -3,7 +3,7 @@ import type { Mapping, MappingRow } from '../../src/domain/filing/mapping';
 import { filingWorkflowId } from '../../src/domain/names';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { contentHashOf, saveInput } from '../../src/ledger/filings/filing-inputs';
-import { recordIntent, type Intent, type IntentOutcome } from '../../src/ledger/filings/filing-intent';
+import { recordIntent, type Intent } from '../../src/ledger/filings/filing-intent';
 import { readNow, type FilingNow } from '../../src/ledger/filings/filing-now';
 import { holdStep, moveHeld, type ProgressNote } from '../../src/ledger/filings/filing-progress';
 import { saveIrms, type IrmRecord } from '../../src/ledger/exporters/irms';
@@ -85,7 +85,7 @@ export async function record(
   reference: string,
   rows: MappingRow[],
   more: Partial<Intent> = {},
-): Promise<IntentOutcome> {
+): ReturnType<typeof recordIntent> {
   const exporterId = more.exporterId ?? EXPORTER;
   const content = { exporterId, uploadType: 101, declaration: 'Y' as const, rows };
   return recordIntent(pool, {

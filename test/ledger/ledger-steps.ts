@@ -1,6 +1,6 @@
 /** Steps on the ledger in one call, for tests that need rows, attempts and submissions in a state. */
 import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../src/domain/filing/attempt';
-import type { RowVerdict } from '../../src/domain/service/request-status';
+import type { StatusVerdict } from '../../src/domain/service/request-status';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { FilingMissing } from '../../src/ledger/filings/filings';
 import { acceptAttempt } from '../../src/ledger/gates/release';
@@ -103,7 +103,7 @@ export async function settleRows(
     exporterId,
     verdicts,
     at,
-  }: { filingId: string; exporterId: string; verdicts: readonly RowVerdict[]; at: Date },
+  }: { filingId: string; exporterId: string; verdicts: StatusVerdict['rows']; at: Date },
 ): Promise<void> {
   const { rows } = await client.query<{ position: number; submission: number }>(
     'SELECT position, submission FROM filing_rows WHERE filing_id = $1',

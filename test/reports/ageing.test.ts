@@ -5,7 +5,7 @@ import { Workbook } from 'exceljs';
 import type { RealisationRule } from '../../src/ledger/reports/ageing';
 import { ageingReport, readRealisationRules } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
-import type { InvoiceImportOutcome } from '../../src/assistant/proposals/import-invoices';
+import type { importInvoices } from '../../src/assistant/proposals/import-invoices';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveInvoices } from '../../src/ledger/reports/invoices';
 import { takeOverRows } from '../../src/ledger/rows/row-takeover';
@@ -47,7 +47,7 @@ async function imported(name: string, content: string | Workbook, ...args: strin
   await writeFile(path, typeof content === 'string' ? content : Buffer.from(await content.xlsx.writeBuffer()));
   const env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
   const result = await ebrc(['invoices', 'import', path, ...args, '--json'], { env });
-  return { code: result.code, ...result.json<InvoiceImportOutcome>() };
+  return { code: result.code, ...result.json<Awaited<ReturnType<typeof importInvoices>>>() };
 }
 
 const ageingOn = (
@@ -202,6 +202,15 @@ it('prefers the invoice list to the data of a filed row, and closes what is cert
   const list = `${HEAD}exporter-1,777,03/01/2026,101,3000,USD,Northwind,,\n`;
   expect(await imported('settled.csv', list)).toMatchObject({ imported: 1 });
   expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).toEqual(['INV-3', 'INV-2', 'inv - 1']);
+});
+
+it('opens a document again whose certificate was cancelled at the authority', async () => {
+  const become = (status: string) =>
+    ledger.pool.query(`UPDATE certificates SET status = $1 WHERE ebrc_number = 'EB777'`, [status]);
+  await become('Cancelled');
+  expect(documents(await ageingOn('2026-09-30'))).toContainEqual(['777', '3000', '2027-04-03', expect.anything()]);
+  await become('Utilised');
+  expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).not.toContain('777');
 });
 
 it('forgets what a row said of its document once the row was corrected', async () => {

@@ -193,6 +193,12 @@ it('counts a remittance whose date is none among the oldest', async () => {
   expect(figures('irms', undated)).toMatchObject({ available_usd: '8600', unmapped_over_180_usd: '400' });
 });
 
+it('reserves nothing of a remittance that is overdrawn', async () => {
+  await saveIrms(ledger.pool, EXPORTER, [{ ...irmRecord(-50), irmNumber: 'OVERDRAWN' }], before(0, 3));
+  const overdrawn = await dailyReport(ledger.pool, requestOf());
+  expect(figures('irms', overdrawn)).toMatchObject({ available_usd: '8550', reserved_usd: '700' });
+});
+
 it('is made while no other is: each takes a connection, and who may look asks as often as it likes', async () => {
   let [now, most] = [0, 0];
   const make = () =>
@@ -270,4 +276,12 @@ describe('as a page', () => {
     expect(html).not.toMatch(/url\((?!#)|@import/u);
     expect(html.match(/<svg /gu)?.length).toBeGreaterThan(8);
   });
+});
+
+it('counts a row whose certificate was found after a lost answer as accepted: no step has more than the one before', async () => {
+  await ledger.pool.query(
+    `DELETE FROM requests r USING filings f WHERE f.filing_id = r.filing_id AND f.reference = 'GOOD'`,
+  );
+  const lost = await dailyReport(ledger.pool, requestOf());
+  expect(figures('funnel', lost)).toMatchObject({ acknowledged: 4, processed: 3 });
 });

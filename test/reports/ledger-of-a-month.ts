@@ -11,7 +11,7 @@ import { markArchived } from '../../src/ledger/certificates/pdfs';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import type { FilingState } from '../../src/domain/filing/states';
-import type { RowVerdict } from '../../src/domain/service/request-status';
+import type { StatusVerdict } from '../../src/domain/service/request-status';
 import { EXPORTER, open, recordProgress, rowsOf } from '../ledger/filing-support';
 import type { ReportInput } from '../../src/reports/make';
 import type { TestDatabase } from '../support/postgres';
@@ -69,7 +69,7 @@ export async function tell({ pool }: TestDatabase, story: Story): Promise<string
   await move('processing', madeAt);
   const at = new Date(madeAt.getTime() + hours * HOUR_MS);
   await moveSubmission(pool, { filingId, submission: 1, at });
-  const verdicts = story.rows.map(({ becomes }, position): RowVerdict => {
+  const verdicts = story.rows.map(({ becomes }, position): StatusVerdict['rows'][number] => {
     if (!becomes) return { position, outcome: 'open' };
     if ('errors' in becomes) return { position, outcome: 'errored', errors: becomes.errors };
     return { position, outcome: 'certified', eBRCNumber: becomes.certificate, eBRCDate: null };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { DailyReportInput, DailyReportResult } from '../../src/domain/report-contracts';
 import { createReportThread, type ReportRenderer } from '../../src/reports/render';
-import { readScheduleFile, applySchedules, listSchedules, type LastResult } from '../../src/starter/schedules';
+import { readScheduleFile, applySchedules, listSchedules, type ScheduleView } from '../../src/starter/schedules';
 import type { dailyReport } from '../../src/workflows/one-step';
 import { knowExporter } from '../ledger/filing-support';
 import { closeAfterAll } from '../support/closing';
@@ -54,7 +54,7 @@ const runsSeen = new Set<string>();
 /** Lets the schedule run once more, and answers what `ebrc schedules list` says of the run. */
 async function triggered(): Promise<DailyReportResult> {
   await temporal.schedule.getHandle(ID).trigger();
-  let last: LastResult | null | undefined;
+  let last: ScheduleView['lastResult'] | undefined;
   await eventually(async () => {
     last = (await listSchedules({ temporal, mode: 'test' })).find(({ id }) => id === ID)?.lastResult;
     return last?.closedAt != null && !runsSeen.has(last.runId);
@@ -96,7 +96,7 @@ it('is a page and a workbook of the day in the document store; the result has th
 });
 
 it.each<[Partial<DailyReportInput>, string, RegExp]>([
-  [{ on: '2026-02-30' }, 'invalid_input', /on: no calendar has this day/],
+  [{ on: '2026-02-30' }, 'invalid_input', /on: is not a calendar day/],
   [{ on: '2026-02-21' }, 'invalid_input', /has not come yet/],
   [{ mode: 'live' }, 'wrong_mode', /works in test mode/],
 ])('refuses %j and says why', async (input, type, message) => {

@@ -286,7 +286,7 @@ describe('who may what', () => {
     expect(body.items).toHaveLength(1);
   });
 
-  it('lets a maker abandon its own filings alone', async () => {
+  it('lets a maker abandon only filings of its own', async () => {
     const own = await stage.principal(['maker'], { name: 'mine' });
     const other = await stage.principal(['maker'], { name: 'theirs' });
     const message = await messageOf(stage, 'ACCESS-3');
@@ -484,7 +484,7 @@ describe('without a grant', () => {
   it('carries out what was granted only while the principal may', async () => {
     const { pool } = stage.ledger;
     const cases: [name: string, why: RegExp, change: (name: string) => Promise<unknown>][] = [
-      ['leaving', /no principal any more/u, (name) => removePrincipal(stage.deps, { name, by: 'a test' })],
+      ['leaving', /no longer a principal/u, (name) => removePrincipal(stage.deps, { name, by: 'a test' })],
       [
         'demoted',
         /has viewer/u,
@@ -497,12 +497,12 @@ describe('without a grant', () => {
       ],
       [
         'expiring',
-        /its time was over/u,
+        /time of principal/u,
         (name) => pool.query(`UPDATE principals SET expires_at = now() - interval '1 hour' WHERE name = $1`, [name]),
       ],
       [
         'added again',
-        /no principal any more/u,
+        /no longer a principal/u,
         async (name) => {
           await pool.query('UPDATE principals SET removed_at = now() WHERE name = $1', [name]);
           const again = {
@@ -540,7 +540,7 @@ describe('without a grant', () => {
         .getHandle(held.workflowId)
         .executeUpdate(abandonUpdate, { args: [{ by, note: 'not wanted', grant }] });
     const asked = abandon('usha', await writeGrant(pool, usha, deed));
-    await expect(asked).rejects.toMatchObject(refusedWith(/its own filings alone/u));
+    await expect(asked).rejects.toMatchObject(refusedWith(/only filings of its own/u));
     const asha = await principalOf(pool, 'asha');
     // A name alone may give up; one with a grant that is void is no name alone.
     await expect(abandon('asha', 'made-up')).rejects.toMatchObject(refusedWith(/its grant is void/u));

@@ -10,7 +10,7 @@ import { createLogger } from '../../src/telemetry/logger';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { addPrincipal } from '../../src/starter/principals';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
-import { startDoor, type DoorOptions, type RunningDoor } from '../../src/server/door';
+import { startDoor } from '../../src/server/door';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
 import { closeAfterAll } from '../support/closing';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -41,7 +41,7 @@ interface Asked {
 
 export interface DoorStage {
   url: string;
-  door: RunningDoor;
+  door: Awaited<ReturnType<typeof startDoor>>;
   deps: EbrcClientDependencies;
   ledger: TestDatabase;
   temporal: DevServer;
@@ -54,7 +54,10 @@ export interface DoorStage {
   /** A request with the token of somebody who may everything, unless another is given; null: none. */
   ask<T = Record<string, unknown>>(method: string, path: string, asked?: Asked): Promise<Reply<T>>;
   /** Another door on the same servers. */
-  another(deps?: Partial<EbrcClientDependencies>, options?: Pick<DoorOptions, 'bounds'>): Promise<RunningDoor>;
+  another(
+    deps?: Partial<EbrcClientDependencies>,
+    options?: Pick<Parameters<typeof startDoor>[0], 'bounds'>,
+  ): ReturnType<typeof startDoor>;
   close(): Promise<void>;
 }
 

@@ -69,11 +69,11 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   const fileBeside = async () => (await record(ledger, 'PERMIT-2', rows, { permitted })).outcome;
   const permit = (by: string, ...which: string[]) => run('permit', 'PERMIT-1', ...which, '--by', by);
   const refused = (what: string) => ({ code: 3, stdout: expect.stringContaining(what) as string });
-  expect(await permit('ravi', '1')).toMatchObject(refused('row 1 is not'));
+  expect(await permit('ravi', '1')).toMatchObject(refused('row 1 of the filing is neither in doubt'));
   await mark(await opened(holder), 'a');
   await ledger.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [holder]);
   expect((await permit('ravi', 'one')).code).toBe(2);
-  expect(await permit('ravi', '1,2')).toMatchObject(refused('row 2 is not'));
+  expect(await permit('ravi', '1,2')).toMatchObject(refused('row 2 of the filing is neither in doubt'));
 
   const waits = expect.stringContaining('somebody else has to permit') as string;
   expect(await permit('ravi', '1')).toMatchObject({ code: 4, stderr: waits });

@@ -92,7 +92,7 @@ it('no worker, for what only a worker can answer', async () => {
 });
 
 it.each([
-  [['reconcile', '--from', '2026-02-30'], 'invalid_input', 'from: no calendar has this day'],
+  [['reconcile', '--from', '2026-02-30'], 'invalid_input', 'from: is not a calendar day'],
   [['reconcile', '--from', '2026-03-02', '--to', '2026-03-01'], 'invalid_input', 'from: is after `to`'],
   [['abandon', 'NO-SUCH', '--note', ' '], 'invalid_input', 'note: is empty: say why'],
   [['exporter', EMAIL, '--name', ' '], 'invalid_input', 'name: allowed: at least 1 characters'],
@@ -113,7 +113,7 @@ it('a Temporal server that takes requests and does not answer: whether something
     const slow = { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` };
     const client = await connectTemporal(loadConfig({ ...env, ...slow }, { need: ['temporal', 'payloads'] }));
     proxy.swallow(true, 'back');
-    expect(await silenceNotice(client, 'ebrc')).toMatch(/not known whether what was asked is under way.*twice/u);
+    expect(await silenceNotice(client, 'ebrc')).toMatch(/not known whether the request is under way.*twice/u);
     const started = { workflowId: 'file/test/SLOW', reference: 'SLOW', n: 1, exporterId: 'X' };
     const following = followFiling(
       { ...({ pool: database.pool, mode: 'test' } as EbrcClientDependencies), temporal: client, taskQueue: 'ebrc' },
@@ -143,6 +143,15 @@ it('a worker that has polled, and takes no tasks', async () => {
   await expect(polled).rejects.toThrow();
   const problem = await problemOf(['irms', EMAIL, '--refresh'], { EBRC_TASK_QUEUE: 'frozen', EBRC_MODE: 'test' });
   expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('stuck') as string });
+});
+
+it('a workflow that a program with another EBRC_TASK_QUEUE has started: where it is, not where its worker would be', async () => {
+  const client = await server.client();
+  const workflowId = 'file/test/ELSEWHERE';
+  await client.workflow.start('fileRemittances', { workflowId, taskQueue: 'wrong', args: [{}] });
+  const notice = await silenceNotice(client, 'right', workflowId);
+  expect(notice).toMatch(/on task queue wrong.*not on right.*EBRC_TASK_QUEUE.*Terminate file\/test\/ELSEWHERE/u);
+  await client.workflow.getHandle(workflowId).terminate();
 });
 
 it('a user who interrupts the wait: what was started goes on, and how to look at it', async () => {

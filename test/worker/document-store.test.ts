@@ -51,7 +51,7 @@ it('becomes ready when the store does, and is not while the store is away or is 
   await eventually(async () => (await ready())[0] === false);
   await mkdir(root);
   // A folder that is empty is not the one that has the sends of this ledger.
-  await eventually(() => log().includes('is another one'));
+  await eventually(() => log().includes('is not the one that has'));
   expect(await ready()).toEqual(AWAY);
   await jobs.stop();
   expect(await readdir(root)).toEqual(['store-id']);

@@ -179,7 +179,7 @@ it('asks no party that is not ready, names it, and reconciles the others', async
 });
 
 it.each([
-  [{ from: '2026-02-30' }, /from: no calendar has this day/],
+  [{ from: '2026-02-30' }, /from: is not a calendar day/],
   [{ from: '2026-03-02', to: '2026-03-01' }, /from: is after `to`/],
   [{ mode: 'live' as const }, /works in test mode/],
 ])('refuses %j and says why', async (input, message) => {

@@ -5,12 +5,12 @@ import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
 import type { Deps } from '../dependencies';
 import { refusal } from '../application-failure';
 
-/** The portal was not asked, so that retrying cannot lock the account; they may have been linked outside of here. */
+/** Retrying this is safe: the portal was not called, and the account may have been linked elsewhere since. */
 const NONE_ON_FILE: ErrorKind = 'credentials_missing';
 
 /**
- * Calls with the exporter's stored credentials, unless they are bad: 900 downloads would lock the account.
- * @param held those on file, where they were read just before
+ * Calls the service, unless the exporter's stored credentials are known to be bad, because 900 downloads would lock the
+ * account. @param held the stored credentials, if they were read just before
  */
 export async function withCredentials<T>(
   { pool, logger }: Pick<Deps, 'pool' | 'logger'>,
@@ -33,7 +33,7 @@ export async function withCredentials<T>(
     return await call();
   } catch (error) {
     if (!(error instanceof ApiError) || !CREDENTIAL_KINDS.includes(error.kind)) throw error;
-    // The service's answer is the outcome, whether or not it could be recorded; the next call gets the same answer.
+    // If this cannot be recorded, the service's answer is still the outcome, and the next call gets it again.
     if (error.kind !== NONE_ON_FILE) {
       await markBad(pool, exporterId, version, error.kind).catch((cause: unknown) =>
         logger.warn({ exporterId, version, err: cause }, 'bad credentials could not be marked as such'),

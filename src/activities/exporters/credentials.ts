@@ -19,20 +19,20 @@ import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';
 import { notYet } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
-import type { CredentialKind, RefusalKind } from '../../domain/service/retry-table';
+import type { KindWith } from '../../domain/service/retry-table';
 import type { Deps } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
 
-/** What the person who submits credentials agrees to. It is evidence: a changed text is a new consent. */
+/** What the person who submits credentials agrees to. It is evidence, so a changed text is a new consent. */
 const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
 /**
- * What a refused check means (spec: "Validate credentials"). Other credentials can help with all but the last.
- * - `username_differs`: the service holds another user name for this exporter and takes no other.
- * - `incomplete`: what was submitted cannot be sent, or is gone.
- * - `username_taken`: it belongs to another client of the account.
- * - `undecided`: for a reason that nobody has shown; the credentials are kept.
+ * The outcome of a refused check (spec: "Validate credentials"). Other credentials can help with all but the last.
+ * - `username_differs`: the service holds another user name for this exporter and accepts no other.
+ * - `incomplete`: user name or password is missing, or the secret is gone from the vault.
+ * - `username_taken`: the user name belongs to another client of the account.
+ * - `undecided`: the reason is not documented; the credentials are kept.
  */
 interface CheckRefusal {
   outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'undecided' | 'exporter_unknown';
@@ -42,23 +42,23 @@ interface CheckRefusal {
 
 export type CredentialCheck =
   | { outcome: 'validated'; exporter: ExporterState }
-  /** The service took a newer submission meanwhile: this one was not sent. */
+  /** The service has accepted a newer version meanwhile, so this one was not sent. */
   | { outcome: 'superseded' }
   | CheckRefusal;
 
-/** Name of the signal that `workflows/messages` defines; activities import no workflow code. */
+/** Name of the signal in `workflows/messages`, repeated here because activities import no workflow code. */
 const CREDENTIALS_RENEWED = 'credentialsRenewed';
 
-/** Records a submission: the consent first (spec: "Submission is recorded as consent evidence"), then the version. */
+/** Records submitted credentials: first the consent (spec: "recorded as consent evidence"), then the version. */
 async function acceptCredentials(
   { pool, vault, mode }: Deps,
   args: { exporterId: string; credentialsRef: string; by: string; at: string },
 ): Promise<{ outcome: 'accepted'; version: number } | { outcome: 'unknown'; message: string }> {
   const { exporterId, credentialsRef, by, at } = args;
   try {
-    // A repeat: with its version the consent is on record, and the secret no longer opens as a submission.
-    const known = await versionOfSecret(pool, exporterId, credentialsRef);
-    if (known !== null) return { outcome: 'accepted', version: known };
+    // On a repeat the version exists: its consent is recorded, and the secret no longer opens as a submission.
+    const existing = await versionOfSecret(pool, exporterId, credentialsRef);
+    if (existing !== null) return { outcome: 'accepted', version: existing };
     const { username } = await vault.open(pool, credentialsRef, { purpose: 'submission', mode });
     const consent = { mode, exporterId, username, givenBy: by, givenAt: new Date(at), statement: CONSENT_STATEMENT };
     await recordConsent(pool, consent);
@@ -70,11 +70,11 @@ async function acceptCredentials(
   }
 }
 
-/** Has the service log in with a submitted version. What may pass (500, 429, the fuse) is repeated, a refusal never. */
+/** Has the service log in with a version. Temporary failures (500, 429, the fuse) are retried, refusals never. */
 const checkCredentials = (deps: Deps, { exporterId, version }: { exporterId: string; version: number }) =>
   withHeartbeat(exporterId, (call) => check(deps, exporterId, version, call));
 
-/** Tells every workflow that waits for better credentials than `version` that they have come. */
+/** Signals every workflow that waits for newer credentials than it saw, now that `version` is valid. */
 async function tellCredentialsRenewed(
   deps: Deps,
   { exporterId, version }: { exporterId: string; version: number },
@@ -92,7 +92,7 @@ async function tellCredentialsRenewed(
   }
 }
 
-/** Where the ledger sees an exporter and its credentials, without a call. */
+/** The state of an exporter and its credentials in the ledger, without a call. */
 async function exporterInLedger(
   { pool }: Deps,
   { exporterId }: { exporterId: string },
@@ -105,7 +105,7 @@ async function exporterInLedger(
   };
 }
 
-/** Waits while the fuse is blown: a sixth check would be refused, and might lock the account. */
+/** Waits while the fuse is blown, because a sixth check would be refused and might lock the account. */
 async function waitForFuse({ pool, mode, clock }: Deps, exporterId: string): Promise<void> {
   const until = await fuseBlownUntil(pool, { mode, exporterId, at: new Date(clock()) });
   if (until === null) return;
@@ -113,7 +113,7 @@ async function waitForFuse({ pool, mode, clock }: Deps, exporterId: string): Pro
   throw notYet(text, Math.max(1_000, until.getTime() - clock()), 'credential_fuse');
 }
 
-/** Has a version checked, unless an earlier attempt, or somebody else, has settled it already. */
+/** Has a version checked, unless its outcome is known already or a newer version is valid. */
 async function check(deps: Deps, exporterId: string, version: number, call: CallContext): Promise<CredentialCheck> {
   const { pool, mode, vault, clock, api, logger } = deps;
   const known = await credentialVersion(pool, exporterId, version);
@@ -134,13 +134,13 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
     const refused = error instanceof ApiError ? outcomeOf(error.kind, error) : null;
     if (!refused) throw error;
     const at = new Date(clock());
-    // A refusal that is not recorded would be sent again by a retry of this activity, and count for the fuse.
+    // If the refusal is not recorded, a retry of this activity sends the login again, which counts for the fuse.
     await keepTrying(
       async () => {
-        // The service made a login of any other, which it counts.
+        // For every other outcome the service made a login, which it counts.
         if (refused.outcome !== 'incomplete' && refused.outcome !== 'exporter_unknown')
           await recordFailedCheck(pool, { mode, exporterId, at });
-        // Kept in the vault: the next look, or another start of the onboarding, may have it checked after all.
+        // An undecided version stays in the vault, so that it can be checked again.
         if (refused.outcome !== 'undecided') await markRejected(pool, exporterId, version, refused.reason);
       },
       (cause) => logger.warn({ exporterId, err: cause }, 'the refusal of credentials is not on record yet'),
@@ -161,10 +161,15 @@ const UNDECIDED: typeof REJECTED = {
     'The service refused the check for a reason that is not documented; the submitted credentials are kept. Resolve what it names, then submit them again.',
 };
 
-/** Null: no answer of the check; it is tried again. */
-const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', typeof REJECTED | null>> = {
+/** Null: not an answer of the check, which is retried. */
+const REFUSALS: Readonly<
+  Record<
+    KindWith<{ action: 'refuse' } | { action: 'pause'; state: 'needs_credentials' }> | 'secret_missing',
+    typeof REJECTED | null
+  >
+> = {
   credentials_rejected: REJECTED,
-  // The portal refuses the login, spoken by another endpoint.
+  // The same refusal of the login, in the words of another endpoint.
   credentials_invalid: REJECTED,
   account_locked: {
     outcome: 'rejected',
@@ -206,12 +211,12 @@ const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing',
   extraction_unconfigured: null,
 };
 
-/** The outcome of a kind of refusal; null for a failure that may pass. Without an error: a kind recorded earlier. */
+/** The outcome of a kind of refusal; null for a temporary failure. Without `error` the kind was recorded earlier. */
 function outcomeOf(reason: string): CheckRefusal;
 function outcomeOf(reason: string, error: ApiError): CheckRefusal | null;
 function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null {
   const row = Object.hasOwn(REFUSALS, reason) ? REFUSALS[reason as keyof typeof REFUSALS] : null;
-  // The service's message tells two meanings apart ("in use", "already aligned with another").
+  // The service's message distinguishes two meanings ("in use", "already aligned with another").
   const words = error?.message.trim();
   if (row) return { ...row, reason, message: words ? `${row.message} (The service: "${words}")` : row.message };
   if (error) return null;
@@ -224,7 +229,7 @@ export const credentialActivities = {
   tellCredentialsRenewed,
   exporterInLedger,
 
-  /** The version that could be validated without asking a person, where the vault still holds one. */
+  /** The version that can be validated without asking a person, if the vault still holds one. */
   storedCredentials: async ({ pool }: Deps, { exporterId }: { exporterId: string }) => ({
     version: await checkableVersion(pool, exporterId),
   }),

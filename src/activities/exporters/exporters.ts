@@ -11,7 +11,7 @@ import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';
 import { now, type Deps } from '../dependencies';
 
-/** An exporter as a workflow holds it: no name and no e-mail, which have no business in a history. */
+/** An exporter as a workflow holds it, without name and e-mail, which do not belong in a history. */
 export interface ExporterState extends ReturnType<typeof readinessOf> {
   exporterId: string;
 }
@@ -20,11 +20,11 @@ export type CreateExporterResult =
   | { outcome: 'created' | 'adopted'; exporter: ExporterState }
   | { outcome: 'refused'; errors: { code: string; message: string }[] };
 
-/** A client whose e-mail is taken may be missing from the list for a moment: this often it is looked for again. */
+/** How often a client whose e-mail is taken is looked for, because the list may lag behind. */
 const LOOKS = 4;
 const NEXT_LOOK_MS = 30_000;
 
-/** Whether the input of an onboarding can be worked with at all: its form, and the mode of this worker's key. */
+/** Checks the form of an onboarding's input, and that its mode is that of this worker's key. */
 function checkOnboardInput(
   { mode }: Deps,
   { input }: { input: OnboardInput },
@@ -39,7 +39,7 @@ function checkOnboardInput(
   return Promise.resolve({ outcome: 'refused', errors: [{ code: 'wrong_mode', message }] });
 }
 
-/** Creates the client, or adopts the one with its e-mail: the answer of the create before may have been lost. */
+/** Creates the client, or adopts the one with its e-mail, because the answer to an earlier create may be lost. */
 async function createExporter(deps: Deps, { input }: { input: OnboardInput }): Promise<CreateExporterResult> {
   const { logger } = deps;
   return withHeartbeat('', async (call) => {
@@ -60,17 +60,17 @@ async function readExporter(deps: Deps, { exporterId }: { exporterId: string }):
   return withHeartbeat(exporterId, async (call) => exporterState(await read(deps, exporterId, call)));
 }
 
-/** Changes the client (spec: "PATCH /platform-customers/{id}"), and the ledger with what the service answers. */
+/** Changes the client (spec: "PATCH /platform-customers/{id}") and stores the service's answer in the ledger. */
 async function changeExporter(
   deps: Deps,
   { exporterId, change }: { exporterId: string; change: Omit<ChangeExporterInput, 'mode' | 'exporterId'> },
 ): Promise<void> {
-  const ask = (call: CallContext) => deps.api.updateCustomer(exporterId, change, call);
-  await withHeartbeat(exporterId, (call) => saved(deps, () => ask(call), change.name));
+  const update = (call: CallContext) => deps.api.updateCustomer(exporterId, change, call);
+  await withHeartbeat(exporterId, (call) => saveAnswer(deps, () => update(call), change.name));
 }
 
-/** Saves the client as of before the call. `typed`: a name that in an answer would mean "no value", such as NA. */
-async function saved(deps: Deps, ask: () => Promise<Customer>, typed: string | null = null): Promise<ExporterRow> {
+/** Saves the client that a call returns, as of before it. `typed`: the name, used if the answer has none (as for NA). */
+async function saveAnswer(deps: Deps, ask: () => Promise<Customer>, typed: string | null = null): Promise<ExporterRow> {
   const { pool, mode } = deps;
   const readAt = now(deps);
   const customer = await ask();
@@ -78,9 +78,9 @@ async function saved(deps: Deps, ask: () => Promise<Customer>, typed: string | n
 }
 
 const read = (deps: Deps, exporterId: string, call: CallContext, typed?: string): Promise<ExporterRow> =>
-  saved(deps, () => deps.api.getCustomer(exporterId, call), typed);
+  saveAnswer(deps, () => deps.api.getCustomer(exporterId, call), typed);
 
-/** The client with this very e-mail; the search of the list matches parts of names and addresses too. */
+/** The client with exactly this e-mail; the list's search also matches parts of names and addresses. */
 async function findAtService({ api }: Deps, email: string, call: CallContext) {
   const found: Customer[] = [];
   for await (const customer of api.listCustomers({ search: email }, call)) found.push(customer);
@@ -95,11 +95,11 @@ async function adopt(
 ): Promise<CreateExporterResult> {
   const errors = disagreements(customer, input);
   if (errors.length > 0) return { outcome: 'refused', errors };
-  // The list has neither dgftApiStatus nor, where the service is behind, the newest state.
+  // Read the client, because the list lacks dgftApiStatus and may lag behind.
   return { outcome: 'adopted', exporter: exporterState(await read(deps, customer.id, call, input.name)) };
 }
 
-/** The exporter of this e-mail in the ledger, if the service still has it too. */
+/** Adopts the ledger's exporter with this e-mail, if the service still has it. */
 async function adoptKnown(deps: Deps, input: OnboardInput, call: CallContext): Promise<CreateExporterResult | null> {
   const { pool, mode, api } = deps;
   const known = await findExporter(pool, mode, input.email);
@@ -119,7 +119,7 @@ async function create(deps: Deps, input: OnboardInput, call: CallContext): Promi
   const { name, email, companyName, iec, address } = input;
   try {
     const created = () => deps.api.createCustomer({ name, email, companyName, iec, address }, call);
-    return { outcome: 'created', exporter: exporterState(await saved(deps, created, name)) };
+    return { outcome: 'created', exporter: exporterState(await saveAnswer(deps, created, name)) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.kind === 'validation_failed') return refusedBy(error);
@@ -139,7 +139,7 @@ export function exporterState(row: ExporterRow): ExporterState {
   return { exporterId: row.exporterId, ...readinessOf(row) };
 }
 
-/** What the service found wrong, by field where it names them. */
+/** The service's refusal, by field if it names any. */
 function refusedBy(error: ApiError): CreateExporterResult {
   const fields = error.fieldErrors.map(({ field, message }) =>
     field && !message.startsWith(field) ? `${field}: ${message}` : message,
@@ -148,7 +148,7 @@ function refusedBy(error: ApiError): CreateExporterResult {
   return { outcome: 'refused', errors: [{ code: error.errorCode ?? error.kind, message }] };
 }
 
-/** Among clients that a search found, the one with this e-mail: to the letter where there is one, else in any case. */
+/** The client with this e-mail among those that a search found: an exact match first, else in any letter case. */
 function exactMatch(customers: readonly Customer[], email: string): Customer | null {
   const wanted = email.trim();
   return (
@@ -158,7 +158,7 @@ function exactMatch(customers: readonly Customer[], email: string): Customer | n
   );
 }
 
-/** Why a client of that e-mail is not the exporter that was meant: adopting it would file in another's name. */
+/** Why a client with that e-mail is not the exporter that was meant. Adopting it would file in another's name. */
 function disagreements(customer: Customer, input: Pick<OnboardInput, 'name' | 'iec'>) {
   const errors: { code: string; message: string }[] = [];
   const refuse = (field: string, theirs: string, ours: string) =>
@@ -174,7 +174,7 @@ function disagreements(customer: Customer, input: Pick<OnboardInput, 'name' | 'i
   return errors;
 }
 
-/** Names are typed by people: case and white space do not make another exporter. */
+/** Names are typed by people, so letter case and white space do not count. */
 function nameKey(name: string): string {
   return name.normalize('NFC').trim().replace(/\s+/gu, ' ').toLowerCase();
 }

@@ -10,11 +10,11 @@ import { withCredentials } from './credential-guard';
 import type { Deps } from '../dependencies';
 import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/filing-ledger';
 
-/** An exporter whose IRMs are to be refreshed, or why they are not. */
+/** An exporter whose IRMs are to be refreshed, or the reason to skip it. */
 export interface RefreshCandidate {
   exporterId: string;
   skip: string | null;
-  /** The ledger's knowledge may be old: read the client from the service first. */
+  /** The ledger's state may be outdated: read the client from the service first. */
   readFirst: boolean;
 }
 
@@ -26,13 +26,13 @@ async function refreshIrms(deps: Deps, { exporterId }: { exporterId: string }): 
   await noteIrmsRefreshed(pool, exporterId, startedAt);
 }
 
-/** Reads the saved IRMs into the ledger (spec: "GET /irm"). `reserve`: then reserves balances for a filing. */
+/** Reads the saved IRMs into the ledger (spec: "GET /irm"). With `reserve` it then reserves balances for a filing. */
 async function readIrms(
   deps: Deps,
   args: { exporterId: string; reserve?: ReserveArgs & { seq: number } },
 ): Promise<{
   irmCount: number;
-  /** What became of the filing's reservation; null where none was asked for. */
+  /** The result of the filing's reservation; null: none was requested. */
   reserved: Reserved | null;
 }> {
   const { pool, clock, api, logger } = deps;
@@ -57,7 +57,7 @@ async function readIrms(
   return { irmCount: count, reserved };
 }
 
-/** A page of the exporters whose IRMs are to be refreshed; the one exporter where one is named. */
+/** A page of exporters whose IRMs are to be refreshed, or the one exporter that is named. */
 async function exportersToRefresh(
   deps: Deps,
   args: { exporterId?: string; after: string; limit: number },

@@ -7,7 +7,7 @@ import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { WorkbookRefused } from '../../workbook/read';
 import type { Deps } from '../dependencies';
 
-/** Writes what became of a filing's rows, certificates and errors, into a copy of the workbook that it came from. */
+/** Writes the outcomes of a filing's rows (certificates and errors) into a copy of the workbook that it came from. */
 async function annotateFiling(
   { pool, documents, workbooks, logger }: Deps,
   { filingId }: { filingId: string },
@@ -16,8 +16,8 @@ async function annotateFiling(
   const input = await readInputHead(pool, filing.inputRef);
   if (!input?.sourceDocument) return { document: null };
   const name = `${filingId}-checked`;
-  // Written once: a retry after a lost answer finds the first one.
-  const before = await documents.find({ name, kind: 'xlsx' });
+  // The copy is written once: a retry after a lost answer finds it.
+  const existing = await documents.find({ name, kind: 'xlsx' });
   const rows = await readRows(pool, filingId);
   const annotation = {
     source: await documents.read(input.sourceDocument),
@@ -29,7 +29,7 @@ async function annotateFiling(
       eBRCDate: row.eBRCDate,
     })),
   };
-  let stored = before;
+  let stored = existing;
   try {
     stored ??= await documents.put({
       name,
@@ -37,7 +37,7 @@ async function annotateFiling(
       buffer: await workbooks.of(filing.exporterId).annotate(annotation),
     });
   } catch (error) {
-    // A retry would give the same result: the outcome is in the ledger, and the filing has ended without this.
+    // A retry would fail again; the ledger has the outcome, and the filing has ended.
     if (!(error instanceof WorkbookRefused)) throw error;
     logger.warn({ filingId, code: error.code }, 'the outcome could not be written into the workbook');
     return { document: null };
@@ -46,12 +46,15 @@ async function annotateFiling(
   return { document: stored.name };
 }
 
-/** Of a row that was not sent because of others, or that the authority errored without a word. */
+/** For a row that was not sent because of other rows, or that the authority reports as Errored without a reason. */
 const NO_REASON = 'Not filed. No error was named for this row: where other rows have one, correct those.';
 
-/** The errors, each at the field that its code names, beside the check's warnings: these may explain them. */
-function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly FilingRow[]): Finding[] {
-  const errors = (said as Finding[]).map((each) => ({ ...each, field: each.field ?? fieldOfAuthority(each.message) }));
+/** The errors, each at the field that its code names, and warnings about the same rows, which may explain them. */
+function findingsOf({ errors: recorded, warnings }: FilingRecord, rows: readonly FilingRow[]): Finding[] {
+  const errors = (recorded as Finding[]).map((error) => ({
+    ...error,
+    field: error.field ?? fieldOfAuthority(error.message),
+  }));
   const byAuthority = authorityErrors(
     rows.map(({ sourceRow: row, state, errors: own }) => ({
       row,

@@ -1,4 +1,4 @@
-/** What the service says of a send and of its requests, taken over in one transaction with what follows of it. */
+/** Stores what the service says about a send and its requests, in one transaction with the consequences. */
 import type pg from 'pg';
 import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { stateLimitMs } from '../../domain/filing/states';
@@ -23,27 +23,27 @@ import { cadenceOf, type Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
 export interface AdoptedAnswer {
-  /** The request of its own to ask about; null: it named none. */
+  /** The attempt's own request to poll; null: the answer named none. */
   requestId: string | null;
   filing: FilingNow;
 }
 
-/** Stores an answer and moves the filing on. In a transaction. @returns null where it is not proven to be one */
+/** Stores an answer and moves the filing on. Requires a transaction. @returns null if the answer is not proven */
 export async function takeOverAnswer(
   client: pg.PoolClient,
   { logger, mode, settings }: Pick<Deps, 'logger' | 'mode' | 'settings'>,
   args: {
     attemptId: string;
-    /** The whole answer, or the sample of it that travelled. */
+    /** The answer, complete or abridged. */
     answer: StoredAnswer;
-    /** The secret of whoever read it, where a run hands it in; left out by the execution itself. */
+    /** The secret of the execution that read the answer, if a run hands it in. */
     sentBy?: string;
     at: Date;
   },
 ): Promise<{ late: boolean; adopted: AdoptedAnswer } | null> {
-  const { attemptId, answer: travelled, sentBy, at } = args;
+  const { attemptId, answer: given, sentBy, at } = args;
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const stored = await storeAnswer(client, { attemptId, answer: travelled, sentBy, at });
+  const stored = await storeAnswer(client, { attemptId, answer: given, sentBy, at });
   if (!stored) return null;
   const { late, fresh, answer } = stored;
   const { sent, expectedMs } = await readSentRows(client, { filingId, submission, mode }, cadenceOf(settings));
@@ -55,7 +55,7 @@ export async function takeOverAnswer(
   }
   const requests = await readRequests(client, filingId, submission);
   const own = requestOf({ attemptId, answer }, requests);
-  // Under the request id of another filing, the outcome of that filing would be taken for this one's.
+  // A request id of another filing is not followed, because that filing's outcome would be taken for this one's.
   if (!own && answer.requestId) {
     const { requestId } = answer;
     const text = `The service answered attempt ${attemptId} with request ${requestId}, which is another filing’s. It is settled by evidence.`;
@@ -72,7 +72,7 @@ export async function takeOverAnswer(
   return { late, adopted };
 }
 
-/** Records the outcome of a request's rows, and what follows of it. Must run in a transaction. */
+/** Records the outcome of a request's rows and its consequences. Requires a transaction. */
 export async function settleRequest(
   client: pg.PoolClient,
   { settings, mode }: Pick<Deps, 'settings' | 'mode'>,
@@ -91,10 +91,10 @@ export async function settleRequest(
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
   const named = source === 'named';
-  // Two persons may have said during the call that it is another filing's: then nothing follows from its record.
+  // If two persons said during the call that the request is another filing's, its record has no consequences.
   const rows = named && (await isClosed(client, request)) ? [] : verdict.rows;
   const records = rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
-  const fits = named ? await fitsOfNamed(client, { filingId, records }) : undefined;
+  const fits = named ? await fitsOfNamed(client, { filingId, submission, records }) : undefined;
   const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, fits, at });
   for (const { position, eBRCNumber, why } of contradictions) {
     const text = `Request ${request.requestId} names certificate ${eBRCNumber} for row ${position + 1}, but ${why}. Compare it with the portal.`;
@@ -106,11 +106,11 @@ export async function settleRequest(
   );
   await reportErroredAfterCertificate(client, request, errored, at);
   const answered = { filingId, submission, mode, answer: { afterMs: request.polledAtAgeMs ?? 0, byMs: age }, at };
-  // The details of a certificate that a named request shows are read first.
+  // The details of certificates that a named request shows must be read first.
   const final = args.final && (!fits || records.every(({ position }) => fits.has(position)));
   if (!final) {
     await recordSeenAnswer(client, answered);
-    // Another request of the submission is asked about next.
+    // Another request of the submission is polled next.
     await notePoll(client, request, { statement: null, incomplete: true, ageMs: age, at });
     return { outcome: 'incomplete', filing: null };
   }
@@ -129,7 +129,7 @@ async function isClosed(client: pg.PoolClient, { filingId, submission, requestId
   return requests.some((each) => each.requestId === requestId && each.state === 'not_ours');
 }
 
-/** The authority rejects a row that has its certificate: one of the two is wrong. */
+/** Reports rows that the authority rejects although they have certificates: one of the two must be wrong. */
 async function reportErroredAfterCertificate(
   client: pg.PoolClient,
   { filingId, submission, requestId }: RequestRecord,

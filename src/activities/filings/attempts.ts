@@ -14,7 +14,7 @@ import type { Carried } from '../../domain/filing/questions';
 import { carryOutWord as carryOutInLedger } from '../../ledger/gates/persons';
 import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { detachFreed } from '../../ledger/questions/questions';
-import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
+import { updateQuestionsOfEnded } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import { withTransaction } from '../../ledger/pool';
@@ -28,7 +28,7 @@ import { onHeldWhole, onWholeLedger } from './moves';
 
 export type { OpenedAttempt };
 
-/** Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more. */
+/** Opens a submission's next attempt, or says why not: there is one, or nothing is to be sent any more. */
 function openAttempt(
   deps: Deps,
   { submission, ...decided }: Decided & { submission: number },
@@ -40,7 +40,7 @@ function openAttempt(
   });
 }
 
-/** Reads what became of an attempt. `unsent`: the filing's move in the same transaction where nothing was sent. */
+/** Reads the outcome of an attempt. `unsent`: the filing's move in the same transaction if nothing was filed. */
 function readAttempt(
   deps: Deps,
   args: { attemptId: string; refusal?: { reason: string; sentBy: string }; seq: number; unsent?: MoveArgs },
@@ -50,7 +50,7 @@ function readAttempt(
   const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
   const readAndMove = async (client: pg.PoolClient, filing: LockedFiling | null) => {
     const read = await readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
-    // With the answer as a sample: it may be large.
+    // The answer is abridged, because it may be large.
     const reading = { ...read, answer: read.answer && answerInShort(read.answer) };
     const held = await hold(client, { filingId, seq }, filing);
     if (held === 'differs') return { ...reading, ...DIFFERS };
@@ -62,7 +62,7 @@ function readAttempt(
   return onWholeLedger(deps, filingId, readAndMove, { attemptId });
 }
 
-/** Takes over an answer that the run read. Without the secret of its execution (`sentBy`) only the ledger counts. */
+/** Takes over an answer that the run read. Without its execution's secret (`sentBy`) only a stored answer counts. */
 function adoptAnswer(
   deps: Deps,
   { attemptId, answer, sentBy = '' }: { attemptId: string; answer: StoredAnswer; sentBy?: string },
@@ -80,11 +80,11 @@ function adoptAnswer(
 
 export interface WordToCarryOut {
   wordId: string;
-  /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
+  /** The attempt that the word is about; it is closed first if its send was never counted. */
   attemptId: string | null;
 }
 
-/** Carries out a person's word about a send; the filing goes on as `moves` say, or with its last freed row. */
+/** Carries out a person's word about a send. The filing moves as `moves` says, or on with its last settled row. */
 function carryOutWord(
   deps: Deps,
   { moves, ...word }: WordToCarryOut & { moves: { again: MoveArgs; filed: MoveArgs } },
@@ -93,7 +93,7 @@ function carryOutWord(
   const carryOut = async (client: pg.PoolClient, held: Held, at: Date): Promise<Carried & Left> => {
     const carried = await carry(deps, client, { filingId, ...word, at });
     const { event } = carried.outcome === 'filed' ? moves.filed : moves.again;
-    const note = (said: MoveArgs['event']) => addEvent(client, { ...said, filingId, step: stepId(), at });
+    const note = (noted: MoveArgs['event']) => addEvent(client, { ...noted, filingId, step: stepId(), at });
     if ('why' in carried) {
       await note(eventOf(event, carried));
       return { ...carried, filing: null };
@@ -109,7 +109,7 @@ function carryOutWord(
   return onHeldWhole(deps, { filingId, seq: seq - 1 }, carryOut, markOf(word));
 }
 
-/** As `carryOutWord`, of an ended filing: it moves no more, and its rows or its named request are dealt with. */
+/** `carryOutWord` for an ended filing, which no longer moves. */
 function carryOutAfterEnd(
   deps: Deps,
   { filingId, event, ...word }: WordToCarryOut & { filingId: string; event: MoveArgs['event'] },
@@ -119,7 +119,7 @@ function carryOutAfterEnd(
     if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
     const carried = await carry(deps, client, { filingId, ...word, at });
     await addEvent(client, { ...eventOf(event, carried), filingId, step: stepId(), at });
-    await updateCorrectionAttention(client, filingId);
+    await updateQuestionsOfEnded(client, filingId);
     await detachFreed(client, filingId);
     return carried;
   };
@@ -134,23 +134,23 @@ const carry = (
   { filingId, wordId, at }: WordToCarryOut & { filingId: string; at: Date },
 ) => carryOutInLedger(client, { filingId, wordId, settleMs, singlePerson, at });
 
-/** What a word did: it was carried out, stands until a second person says the same, or was refused. */
+/** The event for the outcome of a word: carried out, waiting for a second person, or refused. */
 const eventOf = (event: MoveArgs['event'], carried: Carried): MoveArgs['event'] =>
   'why' in carried
     ? { ...event, kind: carried.outcome === 'stands' ? 'resolve_stands' : 'resolve_refused', text: carried.why }
     : event;
 
-/** What became of a request after its filing's end; rows that it freed wait for a correction. */
+/** Records the outcome of a request after its filing's end; rows that it freed wait for a correction. */
 function noteAfterEnd(deps: Deps, { filingId, text }: { filingId: string; text: string }) {
   return withTransaction(deps.pool, async (client) => {
     await lockFiling(client, filingId);
     await addEvent(client, { filingId, kind: 'followed_after_end', text, step: stepId(), at: now(deps) });
-    await updateCorrectionAttention(client, filingId);
+    await updateQuestionsOfEnded(client, filingId);
     await detachFreed(client, filingId);
   });
 }
 
-/** What a person said cannot be carried out: it counts for nothing, and an event says why. */
+/** Refuses a word that cannot be carried out, with an event that says why. */
 function refuseWord(
   deps: Deps,
   { filingId, wordId, event }: { filingId: string; wordId: string; event: MoveArgs['event'] },

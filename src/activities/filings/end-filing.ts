@@ -32,11 +32,11 @@ export interface RefusedPart {
   errors: Finding[];
 }
 
-/** The service refused one submission, or a check of ours what is still to be sent (`submission` null). */
+/** Refuses a submission that the service refused, or all that is unsent after a check of ours (`submission` null). */
 const refuseFiling = (deps: Deps, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused | Differs> =>
   onHeldWhole(deps, { filingId: refusal.filingId, seq }, (client, held, at) => refuse(client, held, refusal, at));
 
-/** The service says that nothing was filed. Where a look after the settle window proves it, rows are `freed`. */
+/** Judges the service's statement that nothing was filed. Rows are `freed` if a look after the window proves it. */
 function concludeStatement(
   deps: Deps,
   { requestId, submission, errors, ...decided }: Decided & { submission: number; requestId: string; errors: string[] },
@@ -49,11 +49,11 @@ function concludeStatement(
     const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
     const messages = errors.length > 0 ? errors : [reason];
     const subject = { requestId, filingId, submission };
-    const given = { subject, settleMs: settings.settleAfterMs, unseen: false, notOurs: [], reason, errors: messages };
-    // The service says nothing more about a request that has ended: persons answer what it leaves open.
+    const claim = { subject, settleMs: settings.settleAfterMs, unseen: false, notOurs: [], reason, errors: messages };
+    // A statement only counts while the request is followed; persons answer what an ended request leaves open.
     const stated = statement !== null && request?.state === 'followed';
     const freed =
-      held === 'repeated' || (stated && (await releaseAbsent(client, { ...given, at })).outcome !== 'refused');
+      held === 'repeated' || (stated && (await releaseAbsent(client, { ...claim, at })).outcome !== 'refused');
     if (!freed) return { filing: await readNow(client, filingId), errors: [], freed };
     const processed = statement === 'errored_empty' || statement === 'errored';
     const left = await afterAbsence(settings, client, held, { filingId, submission, processed, messages, at });
@@ -61,7 +61,7 @@ function concludeStatement(
   });
 }
 
-/** Gives a filing up, row by row: what was never sent is free, what may become a certificate stays live. */
+/** Abandons a filing: rows that were never sent are freed, rows that may become certificates stay live. */
 function giveUpFiling(
   deps: Deps,
   { by, note, wordId, ...decided }: Decided & { by: string; note: string; wordId?: string },
@@ -84,7 +84,7 @@ function giveUpFiling(
   return onHeldWhole(deps, decided, giveUp, { attemptId: null });
 }
 
-/** Ends the filing once all rows have an outcome. `differs` too where a submission is followed again. */
+/** Ends the filing once all rows have an outcome. Also `differs` if a submission is open again. */
 function endFiling(deps: Deps, decided: Decided): Promise<Left | Differs> {
   const { filingId } = decided;
   return onHeld(deps.pool, decided, async (client, held) => {
@@ -99,7 +99,7 @@ function endFiling(deps: Deps, decided: Decided): Promise<Left | Differs> {
   });
 }
 
-/** What is wrong with a refused part. Only a sample of a refusal travels; every complaint of it is in the ledger. */
+/** The errors of a refused part, complete from the ledger, because the passed answer is abridged. */
 async function findingsOf(client: pg.PoolClient, { filingId, submission, answer, errors }: RefusedPart) {
   if (submission === null) return answer ? fieldErrorsOf([], answer) : errors;
   const whole = await lastRefusal(client, filingId, submission);
@@ -107,7 +107,7 @@ async function findingsOf(client: pg.PoolClient, { filingId, submission, answer,
   return refusal ? fieldErrorsOf(await readRows(client, filingId, submission), refusal) : errors;
 }
 
-/** Frees the rows of a refused submission and those after it; where nothing else is left, the filing ends with it. */
+/** Frees the rows of a refused submission and all unsent rows; the filing ends if nothing else is left of it. */
 async function refuse(client: pg.PoolClient, held: Held, refusal: RefusedPart, at: Date): Promise<Refused> {
   const { filingId, submission } = refusal;
   const errors = await findingsOf(client, refusal);
@@ -115,11 +115,11 @@ async function refuse(client: pg.PoolClient, held: Held, refusal: RefusedPart, a
     const freed = { filingId, state: 'needs_correction' as const, reason: errors[0]?.message ?? 'refused', at };
     const { doubtful } =
       submission === null ? { doubtful: [] } : await releaseUnfiled(client, { ...freed, submission });
-    for (const each of doubtful) {
+    for (const doubted of doubtful) {
       const text =
-        `The service refused submission ${each} after an earlier attempt of it was treated as not filed: perhaps because ` +
+        `The service refused submission ${doubted} after an earlier attempt of it was treated as not filed: perhaps because ` +
         'that one was filed. Look at the portal, and answer again.';
-      const key = `${each}/${at.getTime()}`;
+      const key = `${doubted}/${at.getTime()}`;
       await reportContradiction(client, { filingId, kind: 'refused_after_absent', key, text, at });
     }
     await releaseUnfiled(client, { ...freed, submission: null });
@@ -141,7 +141,7 @@ async function ended(
   return { filing, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
 }
 
-/** A submission of which nothing was filed: it is released, unless some of its rows were certified. */
+/** Ends a submission of which nothing was filed: released, or settled if the authority processed or certified rows. */
 async function afterAbsence(
   settings: StateLimitSettings,
   client: pg.PoolClient,
@@ -151,10 +151,10 @@ async function afterAbsence(
   const { filingId, submission, processed, messages, at } = of;
   const rows = (await readRows(client, filingId, submission)).filter(({ state }) => state !== 'abandoned_after_send');
   const certified = rows.some(({ state }) => state === 'certified');
-  // What the authority processed has an outcome, even if that is a rejection.
+  // What the authority processed has an outcome, even if it is a rejection.
   const settled = certified || processed;
   const again = held === 'repeated';
-  // What was concluded may have been taken back since the first try of the step.
+  // On a repeat nothing is settled, because the conclusion may have been taken back since the first try.
   if (!again) await settleSubmission(client, { filingId, submission, state: settled ? 'settled' : 'released', at });
   if (settled) {
     const filing = await (again ? readNow(client, filingId, settledStep()) : moveOnSettled(client, settings, held, at));
@@ -171,14 +171,14 @@ const STATEMENTS: Record<Statement, (requestId: string) => string> = {
   errored: (requestId) => `the authority reports the rows of request ${requestId} as Errored`,
 };
 
-/** First data row of a workbook that we write ourselves for a submission; its header is row 1. */
+/** First data row of a workbook that we write for a submission; row 1 is the header. */
 const FIRST_UPLOADED_ROW = 2;
 
-/** The refusal in the caller's own rows: a workbook's names a row of what was uploaded, a message's a serial. */
+/** A refusal's errors by the caller's rows. The service names rows of an uploaded workbook, or serials of a message. */
 function fieldErrorsOf(rows: readonly FilingRow[], answer: StoredAnswer): Finding[] {
-  const { kind, errorCode, message = 'The service refused the submission.', fieldErrors: complaints = [] } = answer;
-  if (complaints.length === 0) return [errorAt(null, null, errorCode?.toLowerCase() ?? kind, message)];
-  return complaints.map(({ row, field = null, message }) => {
+  const { kind, errorCode, message = 'The service refused the submission.', fieldErrors = [] } = answer;
+  if (fieldErrors.length === 0) return [errorAt(null, null, errorCode?.toLowerCase() ?? kind, message)];
+  return fieldErrors.map(({ row, field = null, message }) => {
     const ofWorkbook = kind === 'workbook_rejected' && row !== undefined;
     const found = ofWorkbook ? rows[row - FIRST_UPLOADED_ROW] : rows.find((each) => each.serialNo === row);
     return errorAt(found?.sourceRow ?? row ?? null, field, 'refused_by_service', message);

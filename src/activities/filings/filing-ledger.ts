@@ -19,27 +19,27 @@ import { errorsOf } from './filing-request';
 
 export type { OpenWords };
 
-/** Ends that follow from the rows alone. */
+/** Ends that are determined by the rows alone. */
 const OUTCOMES: readonly FilingState[] = ['certified', 'partly_certified', 'rejected'];
 
-/** What a person says, as a run records it. */
+/** A person's word as a run records it. */
 export type WordInput = Omit<NewWord, 'step' | 'at'> & {
-  /** Id of the update that says it, or of the workflow that was started to carry it out. */
+  /** The id of the update, or of the workflow that was started to carry the word out. */
   saidBy: string;
 };
 
-/** Moves the filing, with an event. `differs`: the ledger holds other moves than the run, and nothing was written. */
+/** Moves the filing, with an event. `differs`: the ledger has other moves than the run, and nothing was written. */
 async function recordProgress(deps: Deps, move: MoveArgs): Promise<Left | Differs> {
   const { pool, logger } = deps;
   const { filingId, state, event } = move;
-  // What its rows have come to is read with them: see endFiling.
+  // Such an end must be recorded together with reading the rows: see endFiling.
   if (OUTCOMES.includes(state)) throw refusal('unexpected', `A filing does not enter ${state} in a move of its own.`);
   const recorded = await withTransaction(pool, (client) => recordMove(client, move, now(deps)));
   if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, 'a filing moved');
   return recorded;
 }
 
-/** Who approved, with the hash of exactly what is filed. Without a grant that holds now, the word is judged refused. */
+/** Records an approval with the hash of exactly what is filed. A word whose grant does not hold now is refused. */
 function recordApproval(
   deps: Deps,
   { note, wordId, move }: { note?: string; wordId: string; move: MoveArgs },
@@ -58,7 +58,7 @@ function recordApproval(
   });
 }
 
-/** Records what a person said, until it is carried out or refused; a repeated update finds its word. @returns its id */
+/** Records a person's word, to be carried out or refused later; a repeated update finds its word. @returns its id */
 function recordWord(deps: Deps, { saidBy, ...word }: WordInput): Promise<string> {
   const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
   return withTransaction(deps.pool, (client) =>
@@ -68,15 +68,15 @@ function recordWord(deps: Deps, { saidBy, ...word }: WordInput): Promise<string>
 
 export interface ReserveArgs {
   filingId: string;
-  /** The moves that the run knew of, for a step that may be late: nothing is recorded where there are others. */
+  /** The last move that the run knew, for a step that may be late: nothing is recorded if there are others. */
   seq?: number;
   move?: MoveArgs;
 }
 
-/** `errors`: what is wrong with the balances; none were reserved then. */
+/** `errors`: what is wrong with the balances; if there are any, none were reserved. */
 export type Reserved = (Left | Differs) & { errors: Finding[] };
 
-/** Checks the balances under the IRMs' locks and reserves them. `move`: where the filing goes with it if they hold. */
+/** Checks and reserves the balances under the IRMs' locks. `move`: the filing's move if they suffice. */
 export function reserveBalances(
   deps: Pick<Deps, 'pool' | 'clock'>,
   { filingId, seq, move }: ReserveArgs,
@@ -100,7 +100,7 @@ export const filingLedgerActivities = {
 
   readReadiness: ({ pool }: Deps, filing: Parameters<typeof readReadiness>[1]) => readReadiness(pool, filing),
 
-  /** Puts a word aside. `carriedOut`: a step whose answer was lost had carried it out. */
+  /** Refuses a word. `carriedOut`: a step whose answer was lost had carried it out already. */
   closeWord: (deps: Deps, { why, ...word }: WordOf & { why: string }) =>
     withTransaction(deps.pool, async (client) => {
       await judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) });
@@ -114,7 +114,7 @@ export const filingLedgerActivities = {
   noteEvent: (deps: Deps, args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }) =>
     withTransaction(deps.pool, (client) => addEvent(client, { ...args, step: stepId(), at: now(deps) })),
 
-  /** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
+  /** Registers a filing that waits for newer credentials; `retryNow` if they have come in the meantime. */
   awaitCredentials: ({ pool }: Deps, args: Parameters<typeof registerWaiter>[1]) => registerWaiter(pool, args),
 
   stopAwaitingCredentials: ({ pool }: Deps, { workflowId }: { workflowId: string }) =>

@@ -1,4 +1,4 @@
-/** What a caller asks to be filed, every finding that needs no record of the filing, and the channel it takes. */
+/** Reads and checks what a caller asks to file, as far as that needs no record of it, and chooses the channel. */
 import type { FileInput } from '../../domain/contracts';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { sameId } from '../../domain/identity';
@@ -11,7 +11,7 @@ import type { Queryable } from '../../ledger/pool';
 import { needFewRows } from '../call-context';
 import type { Deps } from '../dependencies';
 
-/** Reads the rows from the message or from the ledger; what cannot be read is a finding. */
+/** Reads the rows from the message or from the ledger. Anything unreadable is a finding. */
 async function readRequest(
   db: Queryable,
   input: FileInput,
@@ -25,7 +25,7 @@ async function readRequest(
 }> {
   const allowDuplicate = input.allowDuplicate ?? [];
   if (input.inputRef) {
-    // Before they are read: many rows are not for a local step.
+    // Checked before the rows are read, because many rows are not for a local step.
     needFewRows((await readInputHead(db, input.inputRef))?.rowCount ?? 0);
     const saved = await readInput(db, input.inputRef);
     if (saved) {
@@ -47,7 +47,7 @@ async function readRequest(
   return { rows, uploadType, declaration, allowDuplicate: allowed, findings };
 }
 
-/** What an input asks to be filed, with all findings at once: its own, and those of the rules. */
+/** What an input asks to file, with the findings about the input and those of the rules. */
 export async function judgeRequest(db: Queryable, input: FileInput) {
   const read = await readRequest(db, input);
   const findings = [...read.findings];
@@ -57,19 +57,19 @@ export async function judgeRequest(db: Queryable, input: FileInput) {
     const text = `The message declares ${read.declaration}, the filing ${input.declaration}. Make them agree.`;
     findings.push(errorAt(null, 'decalarationFlag', 'declaration_differs', text));
   }
-  // A message that could not be read whole may well say it.
+  // A message that could not be read completely may contain it.
   if (!declaration && !hasErrors(read.findings)) {
     const text = 'Give the declaration, Y or N: it is a legal statement and has no default.';
     findings.push(errorAt(null, 'decalarationFlag', 'declaration_missing', text));
   }
   if (!hasErrors(findings))
     findings.push(...checkRows(read.rows, { uploadType, permitted: permittedRows(read.allowDuplicate) }));
-  // The rules have read a message's rows already.
-  const once = new Map(findings.map((each) => [JSON.stringify(each), each]));
-  return { ...read, uploadType, declaration, findings: [...once.values()] };
+  // Without repeats, because parsing a message has applied some of the rules already.
+  const distinct = new Map(findings.map((finding) => [JSON.stringify(finding), finding]));
+  return { ...read, uploadType, declaration, findings: [...distinct.values()] };
 }
 
-/** The rules ran where the file was read, in the words of the sheet, and run here again: the first finding counts. */
+/** Keeps the first of repeated findings: the rules ran when the file was read, in the sheet's words, and again here. */
 export function withoutRepeats(findings: readonly Finding[]): Finding[] {
   const seen = new Set<string>();
   return findings.filter(({ row, field, code, message }) => {
@@ -78,19 +78,19 @@ export function withoutRepeats(findings: readonly Finding[]): Finding[] {
   });
 }
 
-/** Findings beyond this number stay in the ledger, or are counted: a payload has limits. */
+/** The most findings in a result, because a payload has limits; the rest stays in the ledger or is counted. */
 export const FINDINGS_IN_RESULT = 50;
 
 export function errorsOf(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ severity }) => severity === 'error').slice(0, FINDINGS_IN_RESULT);
 }
 
-/** From this many rows one workbook loads the service less than one JSON message. */
+/** From this many rows on a workbook loads the service less than a JSON message. */
 const ROWS_FOR_BULK = 200;
-/** Rows from which a workbook is worth making when pushes are queueing and uploads are not. */
+/** From this many rows on a workbook is worthwhile while pushes queue and uploads do not. */
 const ROWS_FOR_BULK_WHEN_BUSY = 20;
 
-/** Bulk where an optional column is filled (JSON items lack them), for many rows, or while pushes queue. */
+/** Bulk if an optional column is filled (JSON items lack them), for many rows, or while pushes queue. */
 export async function chooseChannel(
   asked: 'auto' | 'push' | 'bulk',
   rows: readonly MappingRow[],

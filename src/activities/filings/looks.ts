@@ -1,4 +1,4 @@
-/** Looks at what the authority has: before a send, and for evidence about one of unknown outcome. */
+/** Looks at what the authority has: before a send, and for evidence about an unknown outcome. */
 import type pg from 'pg';
 import { DAY_MS, filingDateInKolkata } from '../../domain/dates';
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
@@ -17,20 +17,20 @@ import type { Deps } from '../dependencies';
 import { hold, moveOnSettled, type FilingNow, isWaitForLedger, onWholeLedger } from './moves';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
-/** A filing of the same exporter made seconds ago has read today's certificates already. */
+/** How many rate windows a party's list of certificates stays fresh, so that filings made in a row share one. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
 
-/** Notes certificates and balances before a send, to settle an unknown outcome, and opens its attempt in one go. */
+/** Records certificates and balances before a send, to settle an unknown outcome with, and opens its attempt. */
 async function takeSnapshot(
   deps: Deps,
   args: SubmissionKey & {
     exporterId: string;
-    /** What the run that wants to send knows of: the number of the last move, and of the last attempt (0: none). */
+    /** What the run knows: the numbers of the last move and of the last attempt (0: none). */
     open: { seq: number; after: number };
   },
 ): Promise<{
   certificates: number | null;
-  /** Null where that is left to a step of its own. */
+  /** Null: a separate step must open it. */
   opened: OpenedAttempt | null;
 }> {
   const { filingId, submission, exporterId, open } = args;
@@ -48,14 +48,14 @@ async function takeSnapshot(
     );
     return { certificates, opened };
   } catch (error) {
-    // The snapshot helps whatever is waited for; the attempt is opened when that has passed.
+    // Keep the snapshot; the attempt is opened once the wait for the ledger is over.
     if (!isWaitForLedger(error)) throw error;
     await saveSnapshot(pool, snapshot);
     return { certificates, opened: null };
   }
 }
 
-/** Certificates of today and yesterday, and how many there are; null where they cannot be read. */
+/** The certificates of today and yesterday and their number; null: they cannot be read. */
 async function certificatesNow(
   deps: Deps,
   exporterId: string,
@@ -65,10 +65,10 @@ async function certificatesNow(
   const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
   const { recent, ...caller } = await readSnapshotSource(pool, exporterId, since);
   if (recent) return { certificates: 'recent', count: recent.listed, at: recent.takenAt };
-  // Yesterday's too: a send around midnight is settled against both days.
+  // Yesterday's too, because a send around midnight is settled against both days.
   const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
   const { numbers, problem } = await readDetails(deps, { exporterId, caller, ...days });
-  // A list with entries that could not be read is none: what is not on it may have existed before the send.
+  // A list with unreadable entries is useless, because a certificate that is not on it may still precede the send.
   const certificates = problem === null ? numbers : null;
   return { certificates, count: certificates?.length ?? null, at };
 }
@@ -78,16 +78,16 @@ export interface Evidence {
   gatheredAt: string;
   sentAt: string | null;
   looked: boolean;
-  /** Rows that certificates proved to be filed, in this round; where it is kept, in all of them. */
+  /** Rows that certificates proved to be filed in this round; in the stored evidence, in all rounds. */
   adopted: { position: number; eBRCNumber: string }[];
   openRows: number;
-  /** Certificates that would fit more than one row, or rows that more than one would fit. */
+  /** Certificates that fit several rows, or rows that several certificates fit. */
   ambiguous: Ambiguity[];
-  /** Certificates that would fit, and what speaks against them. */
+  /** Certificates that fit a row, and why it does not get them. */
   contradicted: Contradiction[];
-  /** Certificates that agree with open rows in their document or bill number: they stand against "not filed". */
+  /** Certificates with the document or bill number of open rows, which speak against "not filed". */
   agreeing: string[];
-  /** The one of them and the only row that it agrees with; null where there are more, or none. */
+  /** The only agreeing certificate and its only row; null: there are several, or none. */
   pair: { row: number; eBRCNumber: string } | null;
   balances: {
     irmKey: string;
@@ -96,11 +96,11 @@ export interface Evidence {
     readBefore: string | null;
     readAfter: string | null;
   }[];
-  /** Why nothing may be adopted, or why the look is not complete; null where neither is so. */
+  /** Why nothing may be adopted or the look is incomplete; null: neither. */
   problem: string | null;
 }
 
-/** Looks at an exporter's certificates since `from` (ms since the epoch). `last`: there is no other look after it. */
+/** Looks at an exporter's certificates since `from` (epoch ms). `last`: no other look follows. */
 async function lookAtCertificates(
   deps: Deps,
   { exporterId, from, last = false }: { exporterId: string; from: number; last?: boolean },
@@ -114,12 +114,12 @@ async function lookAtCertificates(
   return { complete };
 }
 
-/** One round of evidence: certificates since the lineage's first send certify rows; absence proves nothing. */
+/** One round of evidence: certificates since the lineage's first send certify rows; their absence proves nothing. */
 async function gatherEvidence(
   deps: Deps,
   args: SubmissionKey & {
     exporterId: string;
-    /** Null: of a request. */
+    /** Null: the evidence is about a request. */
     attemptId: string | null;
   },
 ): Promise<Evidence & { filing: FilingNow | null }> {
@@ -143,7 +143,7 @@ async function gatherEvidence(
   const settle = async (client: pg.PoolClient) => {
     const filing = await lockFiling(client, filingId);
     const windowOver = await windowIsOver(client, { filingId, submission, settleMs: settings.settleAfterMs, at });
-    // A look that is not complete is no reason to take the one certificate that it shows.
+    // An incomplete look must not certify, because another certificate may fit too.
     const found = looked.looked
       ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
       : { adopted: [], ambiguous: [], contradicted: [], openRows: await countOpenRows(client, filingId, submission) };
@@ -158,7 +158,7 @@ async function gatherEvidence(
         problem ??
         (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),
     };
-    // Rows are proven in several rounds: what is kept has all of them.
+    // Rows are proven in several rounds; the stored evidence has all of them.
     const adopted = await certifiedAs(client, filingId, submission, 'details');
     await saveOfFiling(client, filingId, { evidence: { ...evidence, adopted } });
     const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;

@@ -1,4 +1,4 @@
-/** Steps on a filing: under its lock, on a whole ledger where they rely on the past, with the moves that they cause. */
+/** Steps on a filing, under its lock and with the moves that they cause; on a whole ledger if they rely on the past. */
 import { ApplicationFailure } from '@temporalio/activity';
 import { COLLECTING_NOTE, endNote } from '../../domain/filing/move-texts';
 import { phaseOf } from '../../domain/filing/run-judgement';
@@ -18,13 +18,13 @@ import { now, type Deps } from '../dependencies';
 
 export type { FilingNow };
 
-/** What a step on a filing left of it; every step that may move one returns it, or that nothing was written. */
+/** The filing after a step. Every step that may move a filing returns this or {@link Differs}. */
 export interface Left {
   /** Null: the step made no move. */
   filing: FilingNow | null;
 }
 
-/** The ledger holds other moves than the run, and nothing was written that the run decided. */
+/** The ledger has other moves than the run, so nothing was written that the run decided. */
 export interface Differs {
   filing: 'differs';
 }
@@ -34,12 +34,12 @@ export interface Decided {
   seq: number;
 }
 
-/** A move of a filing; `dueAt` in ms since the epoch. */
+/** A move of a filing; `dueAt` in epoch ms. */
 export type MoveArgs = Omit<ProgressNote, 'at' | 'dueAt'> & { dueAt?: number | null };
 
 export const DIFFERS: Differs = { filing: 'differs' };
 
-/** Locks a filing for the step under way, as {@link holdStep} does. */
+/** {@link holdStep} for the running activity. */
 export const hold = (
   client: Queryable,
   { filingId, seq }: Decided,
@@ -47,7 +47,7 @@ export const hold = (
   move?: Pick<FilingNow, 'state' | 'kind'>,
 ): Promise<Held | 'differs'> => holdStep(client, { filingId, seq, step: stepId(), move }, filing);
 
-/** Runs a step in one transaction under the filing's lock, unless the ledger holds other moves. */
+/** Runs a step in one transaction under the filing's lock, unless the ledger has other moves. */
 export const onHeld = <T>(
   pool: pg.Pool,
   decided: Decided,
@@ -58,7 +58,7 @@ export const onHeld = <T>(
     return held === 'differs' ? DIFFERS : work(client, held);
   });
 
-/** Records a move in one transaction with what `writeCause` writes: neither is seen, or repeated, without the other. */
+/** Records a move together with what `writeCause` writes, so that neither is seen or repeated alone. */
 export async function recordMove(
   client: Queryable,
   move: MoveArgs,
@@ -72,7 +72,7 @@ export async function recordMove(
   return { filing: await moveOf(client, held, move, at) };
 }
 
-/** The move of a filing that is held for it, or what an earlier try of the step made of it. */
+/** Moves a filing that is held for a step; on a repeat it returns what the earlier try did. */
 export async function moveOf(
   client: Queryable,
   held: Held,
@@ -86,13 +86,13 @@ export async function moveOf(
   });
 }
 
-/** The states from which a filing goes on to its certificates once all rows have their outcome. */
+/** States from which a filing moves to `collecting` once all rows have their outcome. */
 const UNSETTLED: readonly FilingState[] = ['processing', 'overdue', 'outcome_unknown'];
 
-/** Names the move of {@link moveOnSettled}, which may be made beside one of the step's own. */
+/** The step id of {@link moveOnSettled}, whose move a step can make besides its own. */
 export const settledStep = (): string => `${stepId()}/settled`;
 
-/** Moves a locked filing on to its certificates with its last submission. @returns the filing, moved or not */
+/** Moves a locked filing to `collecting` once its last submission is settled. @returns the filing, moved or not */
 export async function moveOnSettled(
   client: Queryable,
   settings: StateLimitSettings,
@@ -115,7 +115,7 @@ export async function moveOnSettled(
   });
 }
 
-/** Records the end of a filing that is held for it; with `state` null it goes on. */
+/** Ends a filing that is held for a step; with `state` null the filing goes on. */
 export async function recordEnd(
   client: Queryable,
   held: Held,
@@ -134,14 +134,14 @@ export async function recordEnd(
   return moveOf(client, held, { filingId, seq: held.seq + 1, state, attention, event: own ?? event }, at);
 }
 
-/** What was lost in a failover was sent moments ago; anything older is a restore, of which a person must know. */
+/** A failover loses only the last moments; older lost sends mean a restore, which a person must confirm. */
 const FAILOVER_GAP_MS = 10 * 60_000;
 
 type Needs = Pick<Deps, 'pool' | 'documents' | 'clock' | 'logger'>;
 
 /**
- * Runs a step under the filing's lock on a whole ledger; a failover's few lost sends are brought back.
- * @param judged the marked attempt (null: all) that is closed first where nothing was written under it
+ * Runs a step under the filing's lock on a whole ledger, after importing the few sends that a failover lost.
+ * @param judged the marked attempt (null: all) to close first if nothing was written under its mark
  */
 export async function onWholeLedger<T>(
   deps: Needs,
@@ -154,7 +154,7 @@ export async function onWholeLedger<T>(
   const step = () => concludeOnWholeLedger(pool, documents, about, work);
   try {
     return await step().catch(async (error: unknown) => {
-      if (!(error instanceof LedgerPutBack) || !(await bringFailoverGapBack(deps, error))) throw error;
+      if (!(error instanceof LedgerPutBack) || !(await importFailoverGap(deps, error))) throw error;
       return step();
     });
   } catch (error) {
@@ -162,7 +162,7 @@ export async function onWholeLedger<T>(
   }
 }
 
-/** As {@link onWholeLedger}, of a step that a run decided on, unless the ledger holds other moves by now. */
+/** {@link onWholeLedger} for a step that a run decided, unless the ledger has other moves by now. */
 export function onHeldWhole<T>(
   deps: Needs,
   { filingId, seq }: Decided,
@@ -176,7 +176,7 @@ export function onHeldWhole<T>(
   return onWholeLedger(deps, filingId, unlessMoved, judged);
 }
 
-/** What a step that found the ledger put back, or its store in trouble, fails with; null for any other error. */
+/** The failure of a step whose ledger was put back, or whose store is in trouble; null for any other error. */
 export function ledgerFailure(error: unknown): { kind: ErrorKind; message: string; thrown: Error } | null {
   const kind =
     error instanceof LedgerPutBack
@@ -188,12 +188,12 @@ export function ledgerFailure(error: unknown): { kind: ErrorKind; message: strin
   return { kind, message: error.message, thrown: refusal(kind, error.message) };
 }
 
-/** Whether a step of {@link onWholeLedger} failed with what its workflow waits out. */
+/** Whether {@link onWholeLedger} failed for a reason that its workflow waits out. */
 export const isWaitForLedger = (error: unknown): boolean =>
   error instanceof ApplicationFailure && (error.type === 'ledger_put_back' || error.type === 'documents_unavailable');
 
-/** @returns whether it was a failover's gap, and was brought back. */
-async function bringFailoverGapBack({ pool, documents, clock, logger }: Needs, error: LedgerPutBack): Promise<boolean> {
+/** Imports lost sends if a failover lost them. @returns whether it did */
+async function importFailoverGap({ pool, documents, clock, logger }: Needs, error: LedgerPutBack): Promise<boolean> {
   const at = clock();
   for (const number of error.unknown) {
     const record = await readSend(documents, error.ledgerId, number);

@@ -26,7 +26,7 @@ export type { SubmissionStage };
 
 /** A filing as its workflow holds it: ids, counts, stages, and the rows of its result. */
 export interface OpenedFiling extends FilingStanding {
-  /** What was, or may have been, sent of it. */
+  /** What was, or may have been, sent. */
   sends: KnownSend[];
 }
 
@@ -34,7 +34,7 @@ type Opening =
   | {
       outcome: 'opened' | 'resumed' | 'recorded';
       filing: OpenedFiling;
-      /** Null where the balances were reserved with the intent. */
+      /** Null: the balances were reserved with the intent. */
       readiness: FilingReadiness | null;
     }
   | {
@@ -43,12 +43,12 @@ type Opening =
       contentHash: string | null;
       recorded: OpenedFiling | null;
     }
-  /** The ledger does not know the exporter: it has to be read from the service first. */
+  /** The ledger does not know the exporter, which must be read from the service first. */
   | { outcome: 'exporter_unknown' }
-  /** The filing that is to go on is not in this ledger, and no send of it is in the document store. */
+  /** The filing to resume is not in this ledger, and the document store has no send of it. */
   | { outcome: 'filing_unknown' };
 
-/** With the settings of the filing: opening it is its workflow's first activity. */
+/** Includes the settings, because opening the filing is its workflow's first activity. */
 export type OpenFilingResult = Opening & { settings: ReadSettingsResult };
 
 const UNASKED =
@@ -58,23 +58,23 @@ const UNASKED =
 export interface OpenFilingArgs {
   input: FileInput;
   workflowId: string;
-  /** The run was started with the update `file` and has not seen it: nothing is recorded. */
+  /** The run was started for the update `file` and has not received it, so nothing is recorded. */
   unasked?: boolean;
-  /** The filing's sends by the run's history; a ledger that was put back to an earlier state may hold fewer. */
+  /** The filing's sends by the run's history; a ledger that was put back may hold fewer. */
   sends?: KnownSend[];
 }
 
-/** The filing as the ledger holds it now, for a run that finds itself behind it. */
+/** The filing as the ledger holds it now, for a run that is behind. */
 async function readFiling({ pool }: Deps, { filingId }: { filingId: string }): Promise<Left> {
   return { filing: await readNow(pool, filingId) };
 }
 
-/** Records what is to be filed before anything is sent. Idempotent: the same workflow gets the same filing again. */
+/** Records what is to be filed before anything is sent. Idempotent: the same workflow gets the same filing. */
 async function openFiling(deps: Deps, args: OpenFilingArgs): Promise<OpenFilingResult> {
   return { ...(await open(deps, args)), settings: settingsOf(deps) };
 }
 
-/** Whether an input asks for the filing that a run has under way. @returns null if it does, else the refusal */
+/** Compares an input with the filing of a running workflow. @returns null if it asks for that, else the refusal */
 async function compareFiling(
   { pool }: Deps,
   { filingId, input }: { filingId: string; input: FileInput },
@@ -87,8 +87,8 @@ async function compareFiling(
   const { rows, uploadType, declaration, allowDuplicate, findings } = await judgeRequest(pool, parsed.data);
   if (!uploadType || !declaration) return errorsOf(findings);
   const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows });
-  const asked = reference ?? referenceOf(contentHash, allowDuplicate);
-  const same = asked === filing.reference && n === filing.n && sameContent(filing, { contentHash, exporterId });
+  const requested = reference ?? referenceOf(contentHash, allowDuplicate);
+  const same = requested === filing.reference && n === filing.n && sameContent(filing, { contentHash, exporterId });
   return same ? null : [await referenceTaken(pool, filing)];
 }
 
@@ -101,8 +101,8 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
     return refused(deps, [errorAt(null, 'mode', 'wrong_mode', otherModeText('The filing is for', input.mode, mode))]);
   }
   if (input.resume) return resume(deps, input.resume, args);
-  const asked = await judgeRequest(pool, input);
-  const { rows, uploadType, declaration, allowDuplicate: permitted, findings } = asked;
+  const request = await judgeRequest(pool, input);
+  const { rows, uploadType, declaration, allowDuplicate: permitted, findings } = request;
   if (hasErrors(findings) || !uploadType || !declaration) return refused(deps, findings, input);
   const exporter = await getExporter(pool, input.exporterId);
   if (!exporter) return { outcome: 'exporter_unknown' };
@@ -111,7 +111,7 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
   const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows });
   const reference = input.reference ?? referenceOf(contentHash, permitted);
   const named = { mode, reference, n: input.n };
-  // A run that was reset has not seen it either, and goes on with what it recorded before.
+  // A run that was reset has not received the update either, and goes on with what it recorded before.
   if (args.unasked && !(await filingOfReference(pool, named)))
     return refused(deps, [errorAt(null, null, 'update_missing', UNASKED)], named, contentHash);
   const { channel, warnings } = await chooseChannel(input.channel, rows, deps.queueing);
@@ -120,7 +120,7 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
     ...content,
     corrects: input.corrects ?? null,
     workflowId: args.workflowId,
-    inputRef: asked.inputRef ?? null,
+    inputRef: request.inputRef ?? null,
     warnings: withoutRepeats([...findings, ...warnings]),
     madeBy: input.madeBy,
     grantId: input.grant ?? null,
@@ -139,7 +139,7 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
   return takenUp(deps, outcome.filingId, sends);
 }
 
-/** Takes a filing up with what the run's history knows of its sends. */
+/** Resumes a filing, with the sends that the run's history knows. */
 async function takenUp(deps: Deps, filingId: string, sends: readonly KnownSend[] = []): Promise<Opening> {
   const at = now(deps);
   await withTransaction(deps.pool, async (client) => {
@@ -149,11 +149,11 @@ async function takenUp(deps: Deps, filingId: string, sends: readonly KnownSend[]
   return opened(deps, 'resumed', filingId);
 }
 
-/** As it stands; of one that has ended nothing is left to be done. */
+/** The result for a filing as it stands; an ended one counts as recorded. */
 async function opened({ pool }: Deps, how: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
   const filing = await readStanding(pool, filingId);
   const outcome = isEnd(filing.state) ? 'recorded' : how;
-  // Nothing was sent of a filing that was recorded just now.
+  // Nothing was sent of a filing that was just recorded.
   const made = how === 'opened';
   const sends = made ? [] : await knownSends(pool, filingId);
   const reserved = made && filing.state !== 'checking';
@@ -161,7 +161,7 @@ async function opened({ pool }: Deps, how: 'opened' | 'resumed' | 'recorded', fi
   return { outcome, filing: { ...filing, sends }, readiness };
 }
 
-/** Nothing is recorded. What stands under the reference is shown all the same: a refused repeat must not hide it. */
+/** Refuses without recording. Shows what stands under the reference, because a refused repeat must not hide it. */
 async function refused(
   { pool, mode }: Deps,
   findings: readonly Finding[],
@@ -173,15 +173,15 @@ async function refused(
   return { outcome: 'refused', errors: errorsOf(findings), contentHash, recorded };
 }
 
-/** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */
+/** Resumes a filing, only for the workflow that recorded it, because two would record conflicting progress. */
 async function resume(deps: Deps, filingId: string, { workflowId, sends }: OpenFilingArgs): Promise<Opening> {
   const { pool } = deps;
-  // Where the ledger was put back to a state from before it, what was sent of it has to be brought back first.
+  // If the ledger was put back to before this filing, its sends must be imported first.
   const filing =
     (await getFiling(pool, filingId)) ?? (await onWholeLedger(deps, filingId, (client) => getFiling(client, filingId)));
   if (!filing) return { outcome: 'filing_unknown' };
   if (filing.workflowId !== workflowId) {
-    const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
+    const text = `Filing ${filingId} belongs to workflow ${filing.workflowId}: start that workflow again.`;
     return refused(
       deps,
       [{ ...errorAt(null, 'resume', 'resume_differs', text), filingId }],

@@ -31,9 +31,9 @@ import type { FilingNow } from './moves';
 import { settleRequest } from './answers';
 
 export interface PollArgs extends SubmissionKey {
-  /** What the acknowledgement complained of; it stands in where the status gives no reason. */
+  /** The error details of the acknowledgement, used if the status gives no reason. */
   ackErrors: string[];
-  /** Returns `not_yet` instead of waiting for the next look. */
+  /** Returns `not_yet` instead of waiting for the next poll. */
   once?: boolean;
   /** The submission's sends by the run's history; a ledger that was put back may hold fewer. */
   sends?: readonly KnownSend[];
@@ -41,28 +41,29 @@ export interface PollArgs extends SubmissionKey {
 
 export interface PollResult {
   /**
-   * `incomplete`: done, but not every row is listed, or overdue: fetch-details may fill them. `statement`: the service
-   * says that nothing was filed. `doubt`: no request is left, but rows have no outcome. `not_yet`: with `once` alone.
+   * `incomplete`: overdue, or done without listing every row, so that fetch-details may fill them. `statement`: the
+   * service says that nothing was filed. `doubt`: no request is left, but rows have no outcome. `not_yet`: only with
+   * `once`.
    */
   outcome: 'settled' | 'incomplete' | 'statement' | 'doubt' | 'not_yet';
   requestId: string | null;
-  /** The move that was recorded with it; null or left out: none. */
+  /** The filing after the move that was recorded; null or absent: none. */
   filing?: FilingNow | null;
   processingStatus: string | null;
   errors: string[];
 }
 
-/** The cadence bounds a "done, but not for every record" answer by this many of its longest intervals. */
+/** How many of the longest poll intervals a "done" answer may stay incomplete before fetch-details is asked. */
 const INCOMPLETE_INTERVALS = 2;
 
-/** Looks after which a request that the service does not know is taken for mistyped; a new one may appear late. */
+/** Looks after which an unknown request id counts as mistyped; a new request may appear late. */
 const LOOKS_FOR_A_REQUEST = 3;
 const LOOK_FOR_A_REQUEST_MS = 5_000;
 
-/** Whether the service has a request of this id, which a person gave (POST /genebrc/status). */
+/** Whether the service has a request with this id, which a person gave (POST /genebrc/status). */
 async function knowsRequest(deps: Deps, args: { exporterId: string; requestId: string }): Promise<{ known: boolean }> {
   const found = await readStatus(deps, args).catch((error: unknown) => {
-    // An id of no known form is refused otherwise than one that nobody has.
+    // An id that is not well-formed is refused, unlike one that does not exist.
     if (error instanceof ApiError && decide(error.operation, error.kind).action === 'refuse') return null;
     throw error;
   });
@@ -85,12 +86,12 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
     throw notYet(text, nextDelay(deps, request, load));
   };
   const age = Math.max(0, clock() - request.since.getTime());
-  // Its status may never tell what became of an overdue request: its certificates are looked for from time to time.
+  // The status of an overdue request may never change, so its certificates are looked for from time to time.
   const times = (ms: number) => Math.floor(ms / settings.overdueAfterMs);
   const looksForCertificates = !once && times(age) > times(request.polledAtAgeMs ?? 0);
   const open = (text: string) => (looksForCertificates ? { outcome: 'incomplete' as const, ...nothing } : later(text));
   const failedAck = request.ackStatus?.trim().toLowerCase() === 'failed';
-  // The first look comes when an answer can be expected, not when the submission was made.
+  // The first poll comes when an answer can be expected, not right after the submission.
   if (age < settings.pollFirstMs && !failedAck && !once && Context.current().info.attempt === 1) {
     return later('An acknowledgement is not expected yet.');
   }
@@ -99,11 +100,11 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   const note = (statement: Statement | null, incomplete = false) =>
     notePoll(pool, request, { statement, incomplete, ageMs: age, at });
   if (record === 'unknown_request') {
-    // The first look only takes note of it: it may appear a little late.
+    // The first poll only records this, because the request may appear a little late.
     const seenBefore = request.statement !== null;
     const statedSince = await note('unknown_request');
-    // After an acknowledgement as Failed, that is no surprise: what there is is looked into at once. An accepted
-    // one may appear late: it is overdue in the end, and a person may say of it that it was not filed.
+    // After a Failed acknowledgement this is expected, so it is concluded soon. An accepted request may appear late: it
+    // becomes overdue, and a person can then say that it was not filed.
     if (failedAck && (seenBefore || windowOver(deps, request, statedSince)))
       return { outcome: 'statement', ...nothing };
     return open(`The service does not know request ${requestId} yet.`);
@@ -114,20 +115,20 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   }
   const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
   const done = isDone(record);
-  // Without a known IEC, certificates cannot be looked for: its first record may name it.
+  // Without an IEC certificates cannot be looked for, and the first record may name it.
   const rows =
     done || (request.iec === null && request.polledAtAgeMs === null) ? await readRows(pool, filingId, submission) : [];
   await learnIecFrom(deps, entriesOf(rows, record), request);
-  const told = request.source === 'named' ? withoutNameless(record) : record;
-  const verdict = judgeStatus(rows, { ...told, errorDetails });
+  const considered = request.source === 'named' ? withoutNameless(record) : record;
+  const verdict = judgeStatus(rows, { ...considered, errorDetails });
   const { statement, final, incomplete } = conclude(request, verdict);
   const errors = errorsInShort(record.errorDetails ?? []);
   const { processingStatus } = record;
   if (statement !== null && windowOver(deps, request, await note(statement)))
     return { outcome: 'statement', requestId, processingStatus, errors };
-  const patient =
+  const mayStillComplete =
     !incomplete || at.getTime() - (request.incompleteSince ?? at).getTime() < INCOMPLETE_INTERVALS * settings.pollMaxMs;
-  if (!final && patient) {
+  if (!final && mayStillComplete) {
     if (statement === null) await note(null, incomplete);
     logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
     return open(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
@@ -137,7 +138,7 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
       settleRequest(client, deps, { request, verdict, final, processingStatus, age, at, exporterId }),
     ),
   );
-  // Another request of the submission is asked about next.
+  // Another request of the submission is polled next.
   if (outcome === 'not_yet') return later('Another request of the submission is being processed.');
   return { outcome, requestId, filing, processingStatus, errors };
 }
@@ -184,14 +185,14 @@ async function ask(deps: Deps, request: RequestToPoll, load: PollLoad): Promise<
     if (!(error instanceof ApiError)) throw error;
     const { action } = decide(error.operation, error.kind);
     if (action === 'pause' || error.kind === 'cancelled') throw error;
-    // A refusal too: what was filed stays filed, however oddly the service answers, and past its time it is overdue.
+    // A refusal is retried too: what was filed stays filed, and becomes overdue in the end.
     if (action === 'refuse') logger.warn({ requestId, err: error }, 'the status is refused');
     const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(nextDelay(deps, request, load), settings.pollMaxMs));
     throw failureOf(error, { retry: true, nextDelayMs, benign: action === 'wait' });
   }
 }
 
-/** What a record says of a request: an outcome of its rows, a statement, or nothing yet. */
+/** What a status record says about a request: an outcome of its rows, a statement, or nothing yet. */
 function conclude(
   request: RequestRecord,
   verdict: StatusVerdict,
@@ -199,14 +200,14 @@ function conclude(
   const named = request.source === 'named';
   if (verdict.verdict === 'errored_empty') return { statement: 'errored_empty', final: false, incomplete: false };
   if (named && verdict.strangersOnly) return { statement: null, final: true, incomplete: false };
-  // What a request that a person named reports as Errored is no proof: it may be another filing's.
+  // Errored rows of a request that a person named prove nothing, because it may be another filing's.
   const allErrored = verdict.rows.length > 0 && verdict.rows.every(({ outcome }) => outcome === 'errored');
   if (verdict.verdict === 'terminal' && named && allErrored)
     return { statement: 'errored', final: false, incomplete: false };
   return { statement: null, final: verdict.verdict === 'terminal', incomplete: verdict.verdict === 'incomplete' };
 }
 
-/** A statement counts once the settle window is over, from its first sight and from the send. */
+/** A statement counts once the settle window, from the later of the send and its first sighting, is over. */
 function windowOver({ clock, settings }: Deps, { since }: RequestRecord, statedSince: Date | null) {
   const from = Math.max(since.getTime(), statedSince?.getTime() ?? clock());
   return clock() - from >= settings.settleAfterMs;
@@ -218,7 +219,7 @@ async function withoutRequest({ pool }: Deps, { filingId, submission }: PollArgs
   return { outcome, requestId: null, processingStatus: null, errors: [] };
 }
 
-/** An entry names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
+/** Learns the IEC that entries were filed for, which the exporter may lack (spec: "Per-record entry"). */
 async function learnIecFrom(
   { pool, clock }: Deps,
   entries: RequestStatus['ebrcBulkGenStatusLst'],
@@ -230,19 +231,19 @@ async function learnIecFrom(
   await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
 }
 
-/** The request to ask about. Where the ledger knows of none, it may be an older one than the run's. */
+/** The request to poll. If the ledger has none, it may have been put back, and the run's sends are added first. */
 async function requestToAsk({ pool, clock, mode }: Deps, { filingId, submission, sends = [] }: PollArgs) {
   const at = new Date(clock());
-  const of = { filingId, submission, mode, at };
-  const next = await readNextPoll(pool, of);
+  const key = { filingId, submission, mode, at };
+  const next = await readNextPoll(pool, key);
   if (next.request || sends.length === 0) return next;
   return withTransaction(pool, async (client) => {
     if ((await readRequests(client, filingId, submission)).length > 0) return next;
     await mergeKnownSends(client, { filingId, sends, at });
     await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
-    return readNextPoll(client, of);
+    return readNextPoll(client, key);
   });
 }
 
-/** One look; the retry is the poll. Every failure carries its delay: a plain one would wait the longest. */
+/** One status call per attempt: Temporal's retry is the poll. Every failure sets its delay; else it waits longest. */
 export const pollActivities = { knowsRequest, pollStatus };

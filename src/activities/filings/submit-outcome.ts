@@ -1,4 +1,4 @@
-/** What the exchange of a submission came to: the answer that is stored, or the failure that the workflow reads. */
+/** The outcome of a submission's exchange: the answer to store, or the failure that the workflow reads. */
 import { ApiError } from '../../api/errors/api-error';
 import type { SubmissionResult } from '../../api/endpoints/filings';
 import type { BulkUploadAnswer, PushAnswer } from '../../api/schemas/filings';
@@ -26,7 +26,7 @@ export function acceptedAnswer({
   };
 }
 
-/** The attempt may not be sent: nothing was written. */
+/** The attempt must not be sent; nothing was written. */
 export function attemptClosed({ attemptId }: { attemptId: string }, why: string): ApiError {
   return new ApiError({
     kind: 'attempt_closed',
@@ -35,12 +35,12 @@ export function attemptClosed({ attemptId }: { attemptId: string }, why: string)
   });
 }
 
-/** PostgreSQL was unavailable before the first byte: nothing was written. */
+/** PostgreSQL was unavailable before the first byte, so nothing was written. */
 function withoutLedger(cause: LedgerUnavailableError): ApiError {
   return new ApiError({ kind: 'ledger_unavailable', operation: 'pushIrm', message: cause.message, cause });
 }
 
-/** The kind of a failed exchange, what is kept of it, and what is thrown. @param secret of the execution */
+/** The kind of a failed exchange, the answer to store, and the error to throw. @param secret of the execution */
 export function causeOf(thrown: unknown, secret: string): { kind: string; answer: StoredAnswer; thrown: unknown } {
   const error = thrown instanceof LedgerUnavailableError ? withoutLedger(thrown) : thrown;
   if (error instanceof ApiError) {
@@ -54,11 +54,11 @@ export function causeOf(thrown: unknown, secret: string): { kind: string; answer
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;
   const message = error instanceof Error ? error.message : String(type ?? error);
   if (typeof type === 'string') return { kind: type, answer: { kind: type, message }, thrown: error };
-  // A defect may strike after the write: only the marks can tell, so nothing is claimed here.
+  // A defect may occur after the write, which only the marks can tell, so nothing is claimed here.
   return { kind: 'unexpected', answer: { kind: 'unexpected', message }, thrown: refusal('unexpected', message) };
 }
 
-/** PostgreSQL went away before the first byte: the failure's kind means that nothing was written. */
+/** Rethrows an error from before the first byte; if PostgreSQL went away, as a kind that means nothing was written. */
 export function nothingSent(error: unknown): never {
   throw error instanceof LedgerUnavailableError ? withoutLedger(error) : error;
 }

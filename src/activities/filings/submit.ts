@@ -37,21 +37,21 @@ export interface SubmitArgs extends SubmissionKey {
 
 export interface Submitted {
   answer: StoredAnswer;
-  /** The secret of the execution: an answer without it is nobody's. */
+  /** The secret of the execution, which proves that the answer is to its send. */
   sentBy: string;
-  /** What the ledger took over of it; null where it could not be stored yet, or only the answer was. */
+  /** What the ledger took over; null: the answer could not be stored yet, or was stored alone. */
   adopted: AdoptedAnswer | null;
 }
 
-/** What must be left of the activity's time, beyond one HTTP time-out, for a mark to be set. */
+/** How much of the activity's time, besides one HTTP time-out, must be left to set a mark. */
 const SEND_MARGIN_MS = 15_000;
-/** Tells a filing's run that an answer came after the run had given its call up. */
+/** The signal that tells a filing's run that an answer came after the run had given up its call. */
 const ANSWER_STORED = 'answerStored';
-/** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
+/** How long an activity tries to store an answer before it returns it anyway. */
 const STORE_WITHIN_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
 
-/** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not repeated. */
+/** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not retried. */
 async function submitPush(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const { api } = deps;
   const elapsedMs = startStopwatch();
@@ -61,7 +61,7 @@ async function submitPush(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   return submit(deps, { ...args, payloadHash, credentials, elapsedMs }, (context) => api.pushIrm(message, context));
 }
 
-/** POST /genebrc/bulk-upload for one submission, whose workbook is written and kept first. */
+/** POST /genebrc/bulk-upload for one submission, whose workbook is written and stored first. */
 async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const elapsedMs = startStopwatch();
   const { workbooks, pool, documents, api } = deps;
@@ -85,11 +85,11 @@ async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
 interface Sending {
   payloadHash: string;
   credentials: CredentialVersion | null;
-  /** Since the activity began: the time that its task has waited in a queue counts for nothing. */
+  /** Since the activity began, without the time that its task waited in a queue. */
   elapsedMs: () => number;
 }
 
-/** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
+/** Commits the mark and counts the send outside of the database. If it throws, nothing may be written. */
 async function mark(
   { settings, clock, pool, documents }: Deps,
   args: SubmitArgs & Sending,
@@ -119,9 +119,9 @@ async function submit<A extends PushAnswer>(
   args: SubmitArgs & Sending,
   send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
 ): Promise<Submitted> {
-  // From the mark on, nothing cancels the request any more: a stop in the middle would make its outcome unknown.
+  // After the mark nothing cancels the request, because an interrupted request has an unknown outcome.
   const beforeMark = new AbortController();
-  // Only who holds the secret can say what became of the mark; the ledger and the store hold its hash.
+  // Only the holder of the secret can say what became of the mark; ledger and store have its hash.
   const secret = randomUUID();
   const sender = senderOf(secret);
   let marked = false;
@@ -140,11 +140,11 @@ async function submit<A extends PushAnswer>(
     const answer = acceptedAnswer(result);
     return { answer: answerInShort(answer), sentBy: secret, adopted: await keepAnswer(deps, args, answer) };
   } catch (error) {
-    throw await closing(deps, args, { secret, counted: marked }, error);
+    throw await recordFailure(deps, args, { secret, counted: marked }, error);
   }
 }
 
-/** Stores the answer, trying while the process lives; returns after a while, as the result carries it too. */
+/** Stores the answer, with retries while the process lives; returns after a while, because the result has it too. */
 async function keepAnswer(deps: Deps, args: SubmitArgs, answer: StoredAnswer) {
   const { pool, clock, logger } = deps;
   const { attemptId } = args;
@@ -162,7 +162,7 @@ async function keepAnswer(deps: Deps, args: SubmitArgs, answer: StoredAnswer) {
   return adopted;
 }
 
-/** The answer is a fact: it is kept even where, by a defect, nothing can be taken over of it. */
+/** Stores the answer alone if a defect prevents taking it over, because it must not be lost. */
 async function storeAlone(
   { pool, clock, logger }: Deps,
   attemptId: string,
@@ -177,7 +177,7 @@ async function storeAlone(
   return { late: stored?.late ?? false, adopted: null };
 }
 
-/** The run looks on its own too, but its next look may be an hour away. */
+/** Wakes the run, whose own next look may be an hour away. */
 async function wakeRun(deps: Deps, { attemptId }: SubmitArgs): Promise<void> {
   const { logger } = deps;
   const { workflowId } = Context.current().info.workflowExecution ?? {};
@@ -189,8 +189,8 @@ async function wakeRun(deps: Deps, { attemptId }: SubmitArgs): Promise<void> {
     .catch((error: unknown) => logger.info({ attemptId, err: error }, 'a late answer waits for its run to look'));
 }
 
-/** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */
-async function closing(
+/** Records what a failed exchange proves. @returns the failure that the workflow reads */
+async function recordFailure(
   { clock, pool, documents, logger }: Deps,
   { filingId, attemptId }: SubmitArgs,
   { secret, counted }: { secret: string; counted: boolean },
@@ -200,7 +200,7 @@ async function closing(
   const sender = senderOf(secret);
   const at = new Date(clock());
   const { answer, kind: reason } = failure;
-  // A status came: the service itself refused it, readably. Otherwise nothing was written.
+  // With an HTTP status the service itself refused the send; without one nothing was written.
   const close = async (client: pg.PoolClient): Promise<void> => {
     await lockFiling(client, filingId);
     if (answer.status === undefined) await judgeUnsent(client, { attemptId, proof: { sender }, reason, at });
@@ -208,24 +208,24 @@ async function closing(
   };
   const unknown = reason === 'outcome_unknown' || reason === 'unexpected';
   const write = async (): Promise<void> => {
-    // Without the record of its send nothing was written, whatever failed: where there is none, it gets a void one.
+    // A send that was not counted was not written: if it has no record, it gets a void one.
     if (!counted) await closeFiled(anyConnection(pool), documents, { filingId, attemptId, at }, close);
     else if (unknown) await noteUnknown(pool, { attemptId, sender, reason: answer.message ?? reason });
     else await withTransaction(pool, close);
   };
-  // As an answer is stored: an attempt that stays marked looks as if it had been sent, and a person would be asked.
+  // Retried like the storing of an answer, because an attempt that stays marked looks sent and a person would be asked.
   await keepTryingFor(CLOSE_WITHIN_MS, write, (writeError) =>
     logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'),
   );
   return failure.thrown;
 }
 
-/** What an attempt sends. A step that names another filing, submission or client sends nothing. */
+/** What an attempt sends. @throws if the step names another filing, submission or client than the attempt's */
 async function toSend({ pool }: Deps, { attemptId, filingId, submission, exporterId }: SubmitArgs) {
-  const of = partsOfAttemptId(attemptId);
-  const found = await readToSend(pool, of);
-  const same = of.filingId === filingId && of.submission === submission && sameId(found.exporterId, exporterId);
-  if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
+  const key = partsOfAttemptId(attemptId);
+  const found = await readToSend(pool, key);
+  const same = key.filingId === filingId && key.submission === submission && sameId(found.exporterId, exporterId);
+  if (!same) throw refusal('unexpected', `Attempt ${attemptId} does not belong to the submission that was to be sent.`);
   return found;
 }
 
@@ -237,5 +237,5 @@ const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): Mappi
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** One attempt each, never repeated here: slot → connection → mark → record in the store → write → answer stored. */
+/** One attempt each, never retried here: slot → connection → mark → record in the store → write → store the answer. */
 export const submitActivities = { submitPush, submitBulk };

@@ -6,7 +6,7 @@ import { ApiError } from '../errors/api-error';
 import type { TransportAnswer } from '../http/transport';
 import type { Readable } from 'node:stream';
 
-/** Makes a call whose answer is JSON in the success envelope, and parses it. */
+/** Makes a call and parses its JSON answer, without the success envelope. */
 export async function callJson<T>(
   caller: Caller,
   request: CallRequest,
@@ -21,7 +21,7 @@ export function jsonBody(value: unknown): { headers: Record<string, string>; bod
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
 }
 
-/** Checks an outgoing request: an invalid one is an `ApiError` validation_failed that names fields, never values. */
+/** Checks an outgoing request. @throws ApiError `validation_failed`, which names fields but never values */
 export function outgoing<T>(operation: Operation, schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -32,12 +32,12 @@ export function outgoing<T>(operation: Operation, schema: z.ZodType<T>, value: u
 }
 
 /**
- * Receives a streamed body and must read it to its end. What it throws is what the call rejects with. `bytes`: its
- * length, if the service announces it.
+ * Reads a streamed body to its end. The call rejects with what this throws. `bytes`: the body's length, if the service
+ * announces it.
  */
 export type DownloadSink<T> = (body: Readable, bytes?: number) => Promise<T>;
 
-/** Makes a call whose answer is a file, and streams it to `sink`. The file is never held completely in memory here. */
+/** Makes a call whose answer is a file and streams it to `sink`, without holding it in memory. */
 export async function download<T>(
   caller: Caller,
   request: CallRequest,
@@ -46,7 +46,7 @@ export async function download<T>(
 ): Promise<T> {
   return caller.call({ accept: '*/*', ...request }, call, async (answer) => {
     const [contentType, length] = [header(answer, 'content-type'), header(answer, 'content-length')];
-    // A proxy's page, or JSON in place of a file, must not reach the store.
+    // A proxy's error page, or JSON in place of a file, must not be stored.
     if (/json|html|xml(?!formats)|text\//iu.test(contentType)) {
       throw new BadAnswerError(`the answer is ${contentType} instead of a file`);
     }
@@ -59,7 +59,7 @@ function header({ headers }: TransportAnswer, name: string): string {
   return (Array.isArray(value) ? value[0] : value) ?? '';
 }
 
-/** A multipart request with the one part `file`, read completely: a file that fails half-way cuts off no request. */
+/** A multipart body with the one part `file`, read completely, so that a read error cannot cut off a request. */
 export async function multipartBody(part: {
   file: Buffer;
   fileName: string;
@@ -67,8 +67,7 @@ export async function multipartBody(part: {
 }): Promise<{ headers: Record<string, string>; body: Buffer }> {
   const form = new FormData();
   form.set('file', new File([part.file], part.fileName, { type: part.contentType }));
-  // The platform's own encoder. The body is encoded before the call, so that the request has a length and cannot break
-  // off.
+  // Encode the body before the call, so that the request has a Content-Length.
   const encoded = new Response(form);
   return {
     headers: { 'content-type': encoded.headers.get('content-type') ?? 'multipart/form-data' },

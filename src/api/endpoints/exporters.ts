@@ -15,7 +15,7 @@ import { readText } from '../http/answers';
 
 const customerId = z.string().min(1, 'the customer id is empty');
 
-/** A page in either shape; null stands for an unreadable item, so that a full page still counts as full. */
+/** A page of a list. Unreadable items become null, so that a full page still counts as full. */
 function pageOf<T>(item: z.ZodType<T>): z.ZodType<Omit<Page, 'items'> & { items: (T | null)[] }> {
   return z
     .unknown()
@@ -37,9 +37,9 @@ function pageOf<T>(item: z.ZodType<T>): z.ZodType<Omit<Page, 'items'> & { items:
 const CUSTOMERS = pageOf(customer);
 
 /**
- * The readable items of all pages. An unreadable item must not hide the others; it is counted and logged. Where records
- * change their order between two pages, one is shown twice and another not at all: the list is read again while it
- * names more than were shown and a reading shows new ones.
+ * The readable items of all pages; unreadable ones are counted and logged. If records change their order between two
+ * pages, one appears twice and another not at all, so the list is read again while its total exceeds the items seen and
+ * a reading shows new ones.
  */
 async function* readable<T extends { createdAt: string | null; updatedAt: string | null }>(
   caller: Caller,
@@ -47,27 +47,27 @@ async function* readable<T extends { createdAt: string | null; updatedAt: string
   { limit, page: schema }: { limit: number; page: ReturnType<typeof pageOf<T>> },
   call: CallContext,
 ): AsyncGenerator<T> {
-  const shown = new Set<string>();
-  let named = 0;
+  const seen = new Set<string>();
+  let total = 0;
   const list = async (page: number) => {
     const answer = await callJson(caller, { operation, query: { ...query, page, limit } }, call, schema);
-    named = answer.total ?? 0;
+    total = answer.total ?? 0;
     return answer;
   };
   let unread = 0;
-  const missing = () => Math.max(0, named - shown.size - unread);
-  for (let reading = 1, before = -1; reading <= MAX_READINGS && shown.size > before; reading += 1) {
-    before = shown.size;
+  const missing = () => Math.max(0, total - seen.size - unread);
+  for (let reading = 1, before = -1; reading <= MAX_READINGS && seen.size > before; reading += 1) {
+    before = seen.size;
     unread = 0;
     for await (const item of allPages(limit, list)) {
       if (item === null) {
         unread += 1;
         continue;
       }
-      // The whole record but its times: an id that the service gives to two of them must not hide one.
+      // Compare whole records without their times: two records with the same id must both be returned.
       const content = JSON.stringify({ ...item, createdAt: null, updatedAt: null });
-      if (shown.has(content)) continue;
-      shown.add(content);
+      if (seen.has(content)) continue;
+      seen.add(content);
       yield item;
     }
     if (missing() === 0) break;
@@ -75,7 +75,7 @@ async function* readable<T extends { createdAt: string | null; updatedAt: string
   caller.noteUnread(operation, unread + missing());
 }
 
-/** Readings of a list whose pages leave records out; each is as many calls as it has pages. */
+/** The most readings of a list whose pages leave records out. */
 const MAX_READINGS = 5;
 
 /** Customers and their credentials (spec: "POST /platform-customers" to "check-dgft-credentials"). */
@@ -85,7 +85,6 @@ export function createCustomerApi(caller: Caller) {
   }
 
   return {
-    /** `type` is filled in. */
     async createCustomer(
       input: Omit<z.input<typeof createCustomerBody>, 'type'>,
       call: CallContext = {},
@@ -94,21 +93,21 @@ export function createCustomerApi(caller: Caller) {
       const request: CallRequest = { operation: 'createCustomer', ...jsonBody(body), secrets: [body.dgftPassword] };
       return callJson(caller, request, call, customer);
     },
-    /** Without `mode`. */
+    /** The answer lacks `mode`. */
     getCustomer: async (id: string, call: CallContext = {}): Promise<Customer> =>
       callJson(caller, forCustomer('getCustomer', id), call, customer),
-    /** Only sent fields change. */
+    /** Fields that are left out stay unchanged. */
     async updateCustomer(id: string, patch: z.input<typeof updateCustomerBody>, call: CallContext = {}) {
       const body = outgoing('updateCustomer', updateCustomerBody, patch);
       return callJson(caller, { ...forCustomer('updateCustomer', id), ...jsonBody(body) }, call, customer);
     },
-    /** All pages: without `mode` and `dgftApiStatus`. `limit` is the page size. */
+    /** All pages; the items lack `mode` and `dgftApiStatus`. `limit`: page size. */
     async *listCustomers(query: { search?: string; limit?: number } = {}, call: CallContext = {}) {
       const limit = Math.min(Math.max(query.limit ?? MAX_PAGE_SIZE, 1), MAX_PAGE_SIZE);
       const request = { operation: 'listCustomers' as const, query: { search: query.search } };
       yield* readable(caller, request, { limit, page: CUSTOMERS }, call);
     },
-    /** A real portal login, so it may take long. */
+    /** Makes a real portal login, so it may take long. */
     async checkCredentials(id: string, credentials: z.input<typeof credentialsBody>, call: CallContext = {}) {
       const body = outgoing('checkCredentials', credentialsBody, credentials);
       const secrets = [body.dgftPassword];
@@ -117,23 +116,22 @@ export function createCustomerApi(caller: Caller) {
   };
 }
 
-/** A record without an IRM number can be neither filed nor stored. */
+/** A record without an IRM number counts as unreadable, because it can be neither filed nor stored. */
 const IRMS = pageOf(irm);
 
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
 export function createIrmApi(caller: Caller) {
   return {
-    /** All pages of a customer's. */
+    /** All IRMs of a customer. */
     async *listIrms(platformCustomerId: string, call: CallContext = {}) {
       const query = { platformCustomerId: outgoing('listIrms', customerId, platformCustomerId) };
       yield* readable(caller, { operation: 'listIrms', query }, { limit: MAX_PAGE_SIZE, page: IRMS }, call);
     },
-    /** Streamed to `sink`. */
     async irmTemplate<T>(platformCustomerId: string, sink: DownloadSink<T>, call: CallContext = {}): Promise<T> {
       const query = { platformCustomerId: outgoing('irmTemplate', customerId, platformCustomerId) };
       return download(caller, { operation: 'irmTemplate', query }, sink, call);
     },
-    /** The answer's shape is not shown: the status alone proves that the refresh was made. */
+    /** The spec does not show the answer's shape, so any 2xx counts as a refresh. */
     async refreshIrms(platformCustomerId: string, call: CallContext = {}): Promise<void> {
       const body = { platformCustomerId: outgoing('refreshIrms', customerId, platformCustomerId) };
       await caller.call({ operation: 'refreshIrms', ...jsonBody(body) }, call, ({ body: answer }) => readText(answer));

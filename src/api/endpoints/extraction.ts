@@ -8,7 +8,7 @@ import { filledText, readJson } from '../schemas/clean';
 import { createRedactor, type Redactor } from '../errors/redact';
 import { multipartBody } from './calls';
 
-/** Fields of `data` are not specified. For an answer of another shape `problem` says so, and `answer` has all of it. */
+/** An extraction's answer. The spec does not define the fields of `data`. `problem`: set if the shape is another. */
 export interface Extraction {
   status: string | null;
   data: Record<string, unknown> | null;
@@ -16,15 +16,15 @@ export interface Extraction {
   problem: string | null;
 }
 
-/** Texts of a document (terms, descriptions) may be longer than those of the filing service. */
+/** Limit of one text: documents have longer texts than the filing service's answers. */
 const MAX_TEXT_BYTES = 64 * 1024;
 
-/** The extraction service (spec: "Extraction service"), which has an address and a key of its own. */
+/** Client of the extraction service (spec: "Extraction service"), which has its own address and key. */
 export function createExtractionApi(options: Omit<CallerOptions, 'budget'>) {
   const caller = createCaller(options);
   const redact = createRedactor([options.apiKey]);
   return {
-    /** Sends a PDF that `pdfProblem` has nothing against. Rejects with `ApiError`. */
+    /** Sends a PDF that passed `pdfProblem`. Rejects with `ApiError`. */
     extract: (
       operation: Extract<Operation, `extract${string}`>,
       pdf: { file: Buffer; fileName: string },
@@ -33,8 +33,6 @@ export function createExtractionApi(options: Omit<CallerOptions, 'budget'>) {
     close: () => caller.close(),
   };
 }
-
-export type ExtractionApi = ReturnType<typeof createExtractionApi>;
 
 async function extractWith(
   { caller, operation, redact }: { caller: Caller; operation: Operation; redact: Redactor },
@@ -57,10 +55,10 @@ async function extractWith(
   });
 }
 
-/** These concern the key, the address, the number of calls or the service's availability, not the document. */
+/** HTTP statuses about the key, the address, rate limits or availability, not about the document. */
 const NOT_ABOUT_THE_DOCUMENT: readonly number[] = [401, 403, 404, 405, 408, 429, 502, 503, 504];
 
-/** `status: error` is an answer, with any HTTP status that may concern the document: a repeat would give the same. */
+/** The refusal in an answer with `status: error`, which a repeat would get again; null for any other answer. */
 function refusalIn(answer: unknown, { operation, status }: { operation: Operation; status: number }): ApiError | null {
   if (!isObject(answer) || filledText(answer.status)?.toLowerCase() !== 'error') return null;
   const why = [answer.message, answer.error, answer.data].map(reasonIn).find((reason) => reason !== undefined);
@@ -77,7 +75,7 @@ function reasonIn(value: unknown): string | undefined {
 function extractionOf(answer: unknown): Extraction {
   const whole = isObject(answer) ? answer : {};
   const status = filledText(whole.status) ?? null;
-  // Another word, such as `processing`, with no data is no result that may be kept as one.
+  // Another status, such as `processing`, without data must not be stored as a result.
   const pending = status !== null && status.toLowerCase() !== 'success';
   if (isObject(whole.data) && pending && Object.keys(whole.data).length === 0) {
     const problem = `the answer has no data, and its status is neither success nor error: ${cutText(status)}`;

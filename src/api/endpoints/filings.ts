@@ -24,19 +24,19 @@ import {
 } from '../schemas/filings';
 import type { PushMessage } from '../../domain/filing/mapping';
 
-/** Errors of a push name items by their place (`ebrcBulkGenDtos.0.irmDt`) or `serialNo`; people know the latter. */
+/** Gives field errors of a push, which name items by index (`ebrcBulkGenDtos.0.irmDt`), the `serialNo` as row. */
 function namedByRow(error: ApiError, message: PushMessage): ApiError {
   if (error.fieldErrors.length === 0) return error;
   const items = message.ebrcBulkGenDtos;
-  // An index behind the last item is not a place counted from 0, and the other indices of the list are not either.
+  // An index beyond the last item shows that indices are not counted from 0, so none of them is used.
   const fromZero = error.fieldErrors.every(({ index = 0 }) => index >= 0 && index < items.length);
   const fieldErrors = error.fieldErrors.map((fieldError): FieldError => {
     const { message, row, serialNo } = fieldError;
     const place = placeOf(fieldError);
     const index = place?.index ?? (fromZero ? fieldError.index : undefined);
-    const named: unknown = serialNo ?? (index === undefined ? row : items[index]?.serialNo);
+    const rowNumber: unknown = serialNo ?? (index === undefined ? row : items[index]?.serialNo);
     const field = place === null ? fieldError.field : place.field;
-    return { ...(typeof named === 'number' ? { row: named } : {}), ...(field ? { field } : {}), message };
+    return { ...(typeof rowNumber === 'number' ? { row: rowNumber } : {}), ...(field ? { field } : {}), message };
   });
   const copy = new ApiError({ ...error, message: error.message, cause: error.cause, fieldErrors });
   copy.stack = error.stack;
@@ -51,11 +51,11 @@ function placeOf(error: FieldError): { index: number; field: string } | null {
 const KNOWN_PUSH_FIELDS = ['dgftAckId', 'requestId', 'ackStatus', 'recordResCount', 'errorDetails'];
 const KNOWN_BULK_FIELDS = [...KNOWN_PUSH_FIELDS, 'parsedRowCount', 'irmNumbers', 'irms'];
 
-/** The answer to a submission: parsed, with every list for the ledger. */
+/** The parsed answer to a submission, with every list for the ledger. */
 export interface SubmissionResult<T> {
   parsed: T;
   status: number;
-  /** Under names that the specification does not show: observations on an accepted filing are among them. */
+  /** Values under names that the specification does not show, such as observations on an accepted filing. */
   warnings: unknown[];
 }
 
@@ -72,30 +72,33 @@ const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCu
 
 const CERTIFICATES = recordList(certificateDetail);
 
-/** In place of a list. An outage may answer so too, so it proves no absence (spec: "Returns 200 with an array"). */
+/** For an answer without a list, which an outage may give too: the unread entry keeps it from proving absence. */
 const NO_LIST = { records: [], unread: 1 };
 
-/** A list or a page. Another shape is no empty list: certificates from before a send must not be missed. */
+/** A list or a page of certificates. Another shape is refused, because certificates must not be missed. */
 const certificateList = z.unknown().transform((value, context) => {
   if (value !== undefined && isAbsent(value)) return NO_LIST;
   const page = readPage(value);
   if (page !== null) {
     const list = CERTIFICATES.parse(page.items);
-    // The specification shows no pages here: what a further one would have is not known.
-    return (page.totalPages ?? 1) > 1 ? { ...list, unread: list.unread + 1 } : list;
+    // The specification shows no pages here, so further pages count as an unread entry.
+    const isWhole = (page.totalPages ?? 1) <= 1 && (page.total ?? 0) <= page.items.length;
+    // An empty list by another name may be one of errors.
+    const isList = Array.isArray(value) || (isObject(value) && 'data' in value) || page.items.length > 0;
+    return isWhole && isList ? list : { ...list, unread: list.unread + 1 };
   }
   const single = CERTIFICATES.parse(value);
-  if (single.records.some((each) => each.eBRCNumber !== null)) return single;
+  if (single.records.some(({ eBRCNumber }) => eBRCNumber !== null)) return single;
   const message: unknown = single.records[0]?.message;
   if (typeof message === 'string' && NOTHING_LISTED.test(message)) return NO_LIST;
   context.addIssue({ code: 'custom', message: 'neither a list nor a certificate' });
   return z.NEVER;
 });
 
-/** Filing, its status and its certificates (spec: "POST /genebrc/push-irm" to "GET /genebrc/download-pdf"). */
+/** Submissions, their status and certificates (spec: "POST /genebrc/push-irm" to "GET /genebrc/download-pdf"). */
 export function createFilingsApi(caller: Caller) {
   return {
-    /** On a connection of its own. Never repeat it on a guess. */
+    /** Uses a connection of its own. Never repeat it without proof that nothing was sent. */
     async pushIrm(message: PushMessage, call: SubmitContext): Promise<SubmissionResult<PushAnswer>> {
       try {
         const body = outgoing('pushIrm', pushMessage, message);
@@ -105,7 +108,7 @@ export function createFilingsApi(caller: Caller) {
         throw error instanceof ApiError ? namedByRow(error, message) : error;
       }
     },
-    /** On a connection of its own. Never repeat it on a guess. */
+    /** Uses a connection of its own. Never repeat it without proof that nothing was sent. */
     async bulkUpload(
       input: z.input<typeof bulkUploadQuery> & z.input<typeof upload>,
       call: SubmitContext,
@@ -119,7 +122,7 @@ export function createFilingsApi(caller: Caller) {
       caller.noteUnread('status', status.unreadEntries);
       return status;
     },
-    /** A window of at most three months. `unread`: entries that cannot be read; each may be any certificate. */
+    /** Reads a window of at most three months. `unread`: number of unreadable entries; each may be any certificate. */
     async fetchDetails(query: z.input<typeof fetchDetailsBody>, call: CallContext = {}) {
       const body = outgoing('fetchDetails', fetchDetailsBody, query);
       try {
@@ -127,13 +130,12 @@ export function createFilingsApi(caller: Caller) {
         caller.noteUnread('fetchDetails', list.unread);
         return { certificates: list.records, unread: list.unread };
       } catch (error) {
-        // A 404 that reports an empty result answers a request for a list: by its code, because words prove nothing.
+        // A 404 for an empty result. Only its error code proves that there are no certificates, not its message.
         if (!(error instanceof ApiError) || error.kind !== 'certificate_not_ready') throw error;
-        const isCoded = kindOfErrorCode(error.errorCode) === error.kind;
-        return { certificates: [], unread: isCoded ? 0 : NO_LIST.unread };
+        const isEmptyList = error.status === 404 && kindOfErrorCode(error.errorCode) === error.kind;
+        return { certificates: [], unread: isEmptyList ? 0 : NO_LIST.unread };
       }
     },
-    /** Streamed to `sink`. */
     async downloadPdf<T>(
       certificate: z.input<typeof downloadQuery>,
       sink: DownloadSink<T>,
@@ -155,7 +157,7 @@ async function bulkRequest({ file, fileName, ...fields }: z.input<typeof bulkUpl
   return { query, request: { operation: 'bulkUpload' as const, ...(await multipartBody({ ...part, contentType })) } };
 }
 
-/** Makes a submission. An unreadable answer proves nothing, so it becomes outcome_unknown. */
+/** Makes a submission. An unreadable answer becomes `outcome_unknown`. */
 async function submit<T>(
   caller: Caller,
   request: CallRequest,
@@ -174,7 +176,7 @@ async function submit<T>(
   });
 }
 
-/** An error's `requestId` is that of the call, not of a filing (spec: "Errors", "Generation request"). */
+/** Whether a 2xx answer is an error, whose `requestId` is the call's and not a filing's (spec: "Errors"). */
 function isError({ ackStatus, dgftAckId, recordResCount, ...answer }: Record<string, unknown>): boolean {
   const acknowledged = [ackStatus, dgftAckId, recordResCount].some((field) => !isAbsent(field));
   return !acknowledged && ERROR_FIELDS.some((field) => !isAbsent(answer[field]));

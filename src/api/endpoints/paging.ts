@@ -4,24 +4,24 @@ import { wholeNumber } from '../schemas/clean';
 export interface Page {
   items: unknown[];
   totalPages: number | null;
-  /** Records of the whole list; null where the page does not say. */
+  /** Number of records in the whole list; null if unknown. */
   total: number | null;
 }
 
 /** The service's largest page (spec: "Pagination"). */
 export const MAX_PAGE_SIZE = 100;
 
-/** An endless list is a defect of the service; it must not become an endless loop here. */
+/** Keeps an endless list of the service from becoming an endless loop. */
 const MAX_PAGES = 10_000;
 
-/** Reads `{data, meta}`, an array, or an object with one list: the customer list's shape is not shown. */
+/** Reads `{data, meta}`, an array, or an object with one list, because the spec does not show the list's shape. */
 export function readPage(value: unknown): Page | null {
   if (value === null || value === '') return EMPTY;
   if (Array.isArray(value)) return { ...EMPTY, items: value as unknown[] };
   if (!isObject(value)) return null;
   if ('data' in value && (value.data === null || value.data === '')) {
     const counts = countsOf(value, 0);
-    // No list: an entry that cannot be read, unless the page itself says that there is none.
+    // No list counts as an unreadable entry, unless the page's total is 0.
     return { items: counts.total === 0 ? [] : [null], ...counts };
   }
   const lists = Array.isArray(value.data) ? [value.data as unknown[]] : Object.values(value).filter(isList);
@@ -32,13 +32,13 @@ export function readPage(value: unknown): Page | null {
 const EMPTY: Page = { items: [], totalPages: null, total: null };
 
 /**
- * The totals from `meta`, `pagination`, or the page itself; that of pages is computed from the number of items and the
- * page size if only these are there.
+ * The totals from `meta`, `pagination`, or the page itself. Without a number of pages it is computed from the number of
+ * records and the page size.
  */
 function countsOf(page: Record<string, unknown>, listed: number): Omit<Page, 'items'> {
   const about = [page.meta, page.pagination].find(isObject) ?? page;
   const [totalPages, total, limit] = [about.totalPages, about.total, about.limit].map(wholeNumber);
-  // Without a page size, the page itself shows it.
+  // Without a page size, use the length of this page.
   const perPage = limit || listed;
   const computed = total !== undefined && perPage ? Math.ceil(total / perPage) : null;
   return { totalPages: totalPages ?? computed, total: total ?? null };
@@ -49,8 +49,8 @@ function isList(value: unknown): value is unknown[] {
 }
 
 /**
- * Reads all pages, one call at a time. Ends at the last that is named, or the first that is not full or repeated: a
- * service that ignores `page` would send its first page for ever.
+ * Reads all pages, one call at a time. Ends after the announced last page, else at the first page that is not full, and
+ * at a repeated page, because a service that ignores `page` would send its first page forever.
  */
 export async function* allPages<T>(
   pageSize: number,

@@ -1,17 +1,17 @@
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import type { Operation } from '../../domain/service/operations';
 
-/** One field's complaint. `row` is the Excel row of a bulk upload (header is 1); `field` the JSON field name. */
+/** An error of one field. `row`: Excel row of a bulk upload (header is 1); `field`: JSON field name. */
 export interface FieldError {
   row?: number;
-  /** Place in the list of a push message, counted from 0, and the item's own number: each of them gives the row. */
+  /** An item of a push message: its index, from 0, or its own number; either gives the row. */
   index?: number;
   serialNo?: number;
   field?: string;
   message: string;
 }
 
-/** What an error answer says of itself (spec: "Errors"). */
+/** Details of an error answer (spec: "Errors"). */
 export interface ErrorAnswer {
   errorCode?: string;
   requestId?: string;
@@ -20,21 +20,21 @@ export interface ErrorAnswer {
   causes?: string[];
 }
 
-/** A failed call; branch on `kind`. Texts and cause are redacted: no API key, no portal password. */
+/** A failed call; branch on `kind`. Texts and cause are redacted: they hold no API key and no portal password. */
 export class ApiError extends Error implements ErrorAnswer {
   override readonly name = 'ApiError';
   readonly kind!: ErrorKind;
   readonly operation!: Operation;
-  /** HTTP status, where an answer came. */
+  /** HTTP status, if an answer came. */
   readonly status?: number;
   readonly errorCode?: string;
   readonly requestId?: string;
   readonly requiresPasswordUpdate?: boolean;
   readonly fieldErrors: FieldError[] = [];
   readonly causes?: string[];
-  /** Earliest time for a repeat, if the answer gives it. */
+  /** Milliseconds before a retry, if the answer says so. */
   readonly retryAfterMs?: number;
-  /** The version of the stored credentials that the call was made with, where the service refused them. */
+  /** Version of the stored credentials that the service refused. */
   credentialsVersion?: number;
 
   constructor({
@@ -50,7 +50,7 @@ export class ApiError extends Error implements ErrorAnswer {
 
 /**
  * An exchange without a complete answer. `written`: whether the first byte may have been sent; `reason`: the caller's
- * signal, a time-out, `beforeWrite`, the connection, or an answer above its cap.
+ * signal, a time-out, `beforeWrite`, the connection, or an answer above the size limit.
  */
 export class TransportError extends Error {
   override readonly name = 'TransportError';

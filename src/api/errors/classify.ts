@@ -12,13 +12,13 @@ const CUSTOMER_ENDPOINTS: readonly Operation[] = [
   'checkCredentials',
 ];
 
-/** In place of an empty list. It has to deny certificates: "Service not available" would else count as a look. */
+/** Matches a message that stands for an empty list. It must deny certificates: "Service not available" is no look. */
 export const NOTHING_LISTED =
   /^(?!.*\b(?:connect\w*|temporar\w*|later|unreachable|time[d-]? ?out|down|busy)\b)(?:.*\bno (?:\w+ )?(?:records?|data|details?|certificates?|e-?brcs?)\b(?! (?:service|source|server))|.*\b(?:records?|data|details?|certificates?|e-?brcs?)(?: (?:is|are|was|were|do|does))? not (?:yet )?(?:found|available|exist|issued|present)\b)/isu;
 
 /**
- * The only place that compares messages, of answers without a code (spec: "Customer endpoints", "Validate credentials",
- * "Push, status, fetch-details"). The first match decides, else the status alone.
+ * Kinds by message, for answers without a code (spec: "Customer endpoints", "Validate credentials", "Push, status,
+ * fetch-details"). No other code compares messages. The first match decides, otherwise the status.
  */
 const BY_MESSAGE: readonly [
   statuses: readonly number[],
@@ -32,12 +32,11 @@ const BY_MESSAGE: readonly [
   [[400, 409], ['checkCredentials'], /credentials are already set/iu, 'credentials_already_set'],
   [[400, 401, 409, 422], ['checkCredentials'], /invalid DGFT credentials/iu, 'credentials_rejected'],
   [[400], ['fetchDetails'], /\b(3|three)[ -]?months?\b|date (range|window)/iu, 'window_too_wide'],
-  // The web framework's own 404: a wrong address. It concerns neither the client nor the request.
+  // The web framework's 404 for a wrong address, which is about neither the client nor the request.
   [[404], OPERATION_NAMES, /^Cannot (GET|POST|PATCH) /u, 'not_found'],
-  // A 404 about the client must not be mistaken for one about the request, because the rows of an unknown request are
-  // freed.
+  // A 404 about the client must not count as one about the request, because rows of an unknown request are freed.
   [[404], ['status', 'downloadPdf', 'fetchDetails'], /\bcustomer\b/iu, 'customer_not_found'],
-  // A 404 for an empty list: no certificate was issued in the window.
+  // A 404 for an empty list: no certificates in the window.
   [[404], ['fetchDetails'], NOTHING_LISTED, 'certificate_not_ready'],
 ];
 
@@ -52,7 +51,7 @@ const NOT_FOUND: Partial<Readonly<Record<Operation, ErrorKind>>> = {
   extractInvoice: 'not_found',
 };
 
-/** Refusals documented for a submission: with a readable body they prove that it was not taken. */
+/** Documented refusals of a submission; with a readable body they prove that it was not accepted. */
 const DOCUMENTED_REFUSALS: readonly number[] = [400, 401, 403, 404, 409, 422];
 
 /** The kind of an answer outside 2xx, from its error code, then its status, then (in one table) its message. */
@@ -63,29 +62,29 @@ export function classifyAnswer(operation: Operation, status: number, body: Error
 }
 
 /**
- * A 5xx never proves that nothing was filed: the portal may have accepted it before. A refusal proves it only if it can
- * be read: HTML, a redirect or an undocumented status may come from between. 429 and 413 do prove it.
+ * A 5xx never proves that nothing was filed, because the portal may have accepted it before. A documented refusal
+ * proves it only with a readable body, as HTML, a redirect or another status may come from a proxy. 429 and 413 do.
  */
 function classifySubmission(operation: Operation, status: number, body: ErrorBody): ErrorKind {
   if (status === 429) return 'rate_limited';
   if (status === 413) return 'too_large';
   if (!DOCUMENTED_REFUSALS.includes(status) || !body.wellFormed) return 'outcome_unknown';
   const kind = kindOfAnswer(operation, status, body);
-  // What is said of the portal, of a request or of a certificate is no refusal of what was submitted.
+  // A statement about the portal, a request or a certificate does not refuse the submission.
   return decide(operation, kind).action === 'unknown' ? 'outcome_unknown' : kind;
 }
 
 function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {
   const coded = kindOfErrorCode(body.errorCode);
   if (coded !== undefined) return coded;
-  // For a new code, or none, `requiresPasswordUpdate` is as clear as a code (spec: "Credential and download errors").
+  // Without a known code, `requiresPasswordUpdate` is as clear as one (spec: "Credential and download errors").
   if ((status === 409 || status === 422) && body.requiresPasswordUpdate === true) return 'credentials_invalid';
-  const [, , , worded] =
+  const [, , , ofMessage] =
     BY_MESSAGE.find(
       ([statuses, operations, pattern]) =>
         statuses.includes(status) && operations.includes(operation) && pattern.test(body.message ?? ''),
     ) ?? [];
-  if (worded !== undefined) return worded;
+  if (ofMessage !== undefined) return ofMessage;
   if (status >= 500) {
     return status === 500 && operation === 'checkCredentials' ? 'credential_check_failed' : 'server_error';
   }
@@ -111,11 +110,11 @@ function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): Er
 
 function badRequest(operation: Operation, body: ErrorBody): ErrorKind {
   if (!body.wellFormed) return 'bad_answer';
-  // A check that is refused for an undocumented reason proves nothing about the credentials.
+  // A refusal of the check for an undocumented reason proves nothing about the credentials.
   const isUnexplained = body.fieldErrors.length === 0 && !/validation failed/iu.test(body.message ?? '');
   if (operation === 'checkCredentials' && isUnexplained) return 'refused';
   if (operation !== 'bulkUpload') return 'validation_failed';
-  // Errors of a workbook are about rows or the whole file (more than 999 rows); errors of the query only name fields.
+  // Errors of a workbook name rows, or are about the whole file; errors of the query only name fields.
   const aboutFields = body.fieldErrors.length > 0 && body.fieldErrors.every((error) => error.row === undefined);
   return aboutFields ? 'validation_failed' : 'workbook_rejected';
 }

@@ -9,14 +9,14 @@ import type { Redactor } from './redact';
 
 /** The readable content of an error answer's body (spec: "Errors"). */
 export interface ErrorBody extends ErrorAnswer {
-  /** A JSON object with a message or a code, like every error of the service, or with `requiresPasswordUpdate`. */
+  /** Whether it is a JSON object with a message, a code or `requiresPasswordUpdate`, as every error of the service. */
   wellFormed: boolean;
   message?: string;
 }
 
 /**
  * Reads an error body, plain or inside `error`; anything else (HTML, empty, truncated) is not well-formed. Never
- * throws. Texts pass through `redact` after decoding, because escapes could hide a secret before.
+ * throws. Texts are redacted after decoding, because JSON escapes could hide a secret.
  */
 export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   const body = readJson(text, { redact });
@@ -39,11 +39,11 @@ export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   };
 }
 
-/** Every cell of the largest workbook, and some about the whole file: each of them may be wrong in its own way. */
+/** One error for every cell of the largest workbook, and some about the whole file. */
 const MAX_ERRORS = MAX_ROWS_PER_SUBMISSION * BULK_COLUMNS.length + 100;
 const MAX_CAUSES = 20;
 
-/** `errors` as a list. A single text or record is a list of one; a record of lists gives its texts by field. */
+/** `errors` as a list. A single text or record becomes a list of one, a record of lists one error per text. */
 function errorList(errors: unknown): unknown[] | null {
   if (Array.isArray(errors)) return (errors as unknown[]).filter((entry) => entry !== null && entry !== '');
   if (typeof errors === 'string') return errors.trim() === '' ? null : [errors];
@@ -57,7 +57,7 @@ function errorList(errors: unknown): unknown[] | null {
   );
 }
 
-/** `field: text`, or an object with row and field; for a push, which is not shown, with `index` or `serialNo`. */
+/** Parses `field: text`, or an object with row and field. For a push the spec shows neither: index or serialNo. */
 function parseFieldError(entry: unknown): FieldError {
   if (isObject(entry)) {
     const [row, index, serialNo] = [entry.row, entry.index, entry.serialNo].map(wholeNumber);
@@ -77,12 +77,12 @@ function parseFieldError(entry: unknown): FieldError {
   return match?.[1] === undefined ? { message } : { field: match[1], message };
 }
 
-/** `code` may hold an error code or only the HTTP status again. */
+/** The error code in `code`, which may also repeat the HTTP status. */
 function codeWord(value: unknown): string | undefined {
   return typeof value === 'string' && /[A-Za-z]/.test(value) ? value : undefined;
 }
 
-/** For people, and cut. */
+/** Any value as cut text. */
 const asText = (value: unknown): string => (typeof value === 'string' ? value : cleanWords(plainText(value)));
 
 function truth(value: unknown): boolean | undefined {

@@ -8,13 +8,13 @@ import { ApiError, type FieldError, TransportError } from './api-error';
 import { safeCause, type Redactor } from './redact';
 import type { TransportAnswer } from '../http/transport';
 
-/** A workbook of 999 rows may have an error in every cell; a truncated refusal would prove nothing. */
+/** Fits an error for every cell of 999 rows, because a truncated refusal would prove nothing. */
 const MAX_ERROR_BYTES = 8 * 1024 * 1024;
 
-/** With which the meaning of a kind begins: here it is said already. */
+/** The status at the start of a kind's description, which the message names already. */
 const STATUS = /^\d{3}[^:]*: /u;
 
-/** The error of an answer outside 2xx. If its body breaks off, the status alone counts. */
+/** The error for an answer outside 2xx; if its body breaks off, only the status counts. */
 export async function refusalOf(
   answer: TransportAnswer,
   context: { operation: Operation; redact: Redactor; readRefusal?: (body: string, status: number) => ApiError | null },
@@ -27,8 +27,8 @@ export async function refusalOf(
   } catch (error) {
     cause = safeCause(error, redact);
   }
-  const own = context.readRefusal?.(text, answer.status);
-  if (own) return own;
+  const refusal = context.readRefusal?.(text, answer.status);
+  if (refusal) return refusal;
   const body = parseErrorBody(text, redact);
   const kind = classifyAnswer(operation, answer.status, body);
   const { wellFormed: _, message, ...details } = body;
@@ -38,29 +38,24 @@ export async function refusalOf(
     operation,
     status: answer.status,
     message: cutText(
-      `${OPERATIONS[operation].title} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind].replace(STATUS, '')}${complaints(body.fieldErrors)}`,
+      `${OPERATIONS[operation].title} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind].replace(STATUS, '')}${fieldErrorText(body.fieldErrors)}`,
     ),
     retryAfterMs: retryAfter(answer.headers['retry-after']),
     cause,
   });
 }
 
-interface FailureContext {
-  operation: Operation;
-  status: number | null;
-  written: boolean;
-  redact: Redactor;
-}
-
-/** The error of a failed call: an {@link ApiError}, or unchanged what the reader of a streamed body threw. */
-export function failureOf(error: unknown, context: FailureContext): Error {
+/** The error of a failed call: an {@link ApiError}, or the unchanged error of the reader of a streamed body. */
+export function failureOf(
+  error: unknown,
+  context: { operation: Operation; status: number | null; written: boolean; redact: Redactor },
+): Error {
   const { operation, redact, written } = context;
   const { submits } = OPERATIONS[operation];
   if (error instanceof ApiError) return error;
   if (error instanceof BadAnswerError) return unreadableAnswer(error, context);
   if (error instanceof TransportError) return failedExchange(error, context);
-  // An error of a sink belongs to the caller. A submission has no sink: there a defect must not be taken for "not
-  // filed".
+  // A sink's error is the caller's. A submission has no sink, and a defect there must not be taken for "not filed".
   if (context.status !== null && !submits) return error instanceof Error ? error : new Error(redact(String(error)));
   return new ApiError({
     kind: submits && written ? 'outcome_unknown' : 'unexpected',
@@ -71,8 +66,11 @@ export function failureOf(error: unknown, context: FailureContext): Error {
   });
 }
 
-/** A 2xx whose body cannot be read. */
-function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: FailureContext): ApiError {
+/** The error for a 2xx with an unreadable body. */
+function unreadableAnswer(
+  error: BadAnswerError,
+  { operation, status, redact }: Parameters<typeof failureOf>[1],
+): ApiError {
   return new ApiError({
     kind: OPERATIONS[operation].submits ? 'outcome_unknown' : 'bad_answer',
     operation,
@@ -81,22 +79,25 @@ function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: 
   });
 }
 
-function failedExchange(error: TransportError, { operation, status, redact }: FailureContext): ApiError {
+function failedExchange(
+  error: TransportError,
+  { operation, status, redact }: Parameters<typeof failureOf>[1],
+): ApiError {
   const ofHook = error.reason === 'before_write';
   if (ofHook && error.cause instanceof ApiError) return error.cause;
   return new ApiError({
-    // The status of a 429 is sufficient; a body that never ends does not change it.
+    // The status 429 is sufficient, even if the body never ends.
     kind: status === 429 ? 'rate_limited' : classifyTransport(operation, error),
     operation,
     status: status ?? undefined,
     message: `${OPERATIONS[operation].title}: ${redact(error.message)}`,
-    // An error of the caller's own hook is passed on; an error of the HTTP library is copied without secrets.
+    // Keep an error of the caller's hook; copy an error of the HTTP library without secrets.
     cause: ofHook ? error.cause : safeCause(error.cause ?? error, redact),
   });
 }
 
 /** Up to three field errors for the message; all of them are in `fieldErrors`. */
-function complaints(errors: readonly FieldError[]): string {
+function fieldErrorText(errors: readonly FieldError[]): string {
   if (errors.length === 0) return '';
   const shown = errors.slice(0, 3).map((error) => {
     const row = error.row === undefined ? '' : `row ${error.row} `;
@@ -107,10 +108,10 @@ function complaints(errors: readonly FieldError[]): string {
   return ` (${shown.join('; ')}${more})`;
 }
 
-/** A longer Retry-After of a proxy is cut to this: our own schedules apply. */
+/** A longer Retry-After of a proxy is cut to this, because our own schedules apply. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 
-/** Retry-After in seconds or as a date. The service sends none, but a proxy may. */
+/** Milliseconds of a Retry-After in seconds or as a date. The service sends none, but a proxy may. */
 function retryAfter(header: string | string[] | undefined): number | undefined {
   const value = Array.isArray(header) ? header[0] : header;
   if (value === undefined || value.trim() === '') return undefined;

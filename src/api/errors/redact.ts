@@ -5,7 +5,7 @@ const REDACTED = '[redacted]';
 /** Shorter "secrets" would redact ordinary text; real keys and passwords are longer. */
 const MIN_SECRET_LENGTH = 4;
 
-/** Removes secrets from a text, also in their JSON-escaped and URL-encoded forms. */
+/** Removes secrets from a text, including their JSON-escaped and URL-encoded forms. */
 export type Redactor = (text: string) => string;
 
 /** A redactor for the given secrets; empty and undefined ones are skipped. */
@@ -13,11 +13,11 @@ export function createRedactor(secrets: readonly (string | undefined)[]): Redact
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (secret === undefined || secret.length < MIN_SECRET_LENGTH) continue;
-    // JSON inside JSON occurs too, for example in a proxy's error that quotes the body it could not deliver.
+    // JSON inside JSON occurs in a proxy's error that quotes the body it could not deliver.
     const escaped = escapeJson(secret);
     for (const form of [secret, escaped, escapeJson(escaped), escapeUri(secret)]) forms.add(form);
   }
-  // Longest first: the escaped form of a secret may contain the plain one.
+  // Longest first, because the escaped form of a secret may contain the plain one.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
   return (text) => ordered.reduce((result, form) => result.replaceAll(form, REDACTED), text);
 }
@@ -26,7 +26,7 @@ function escapeUri(text: string): string {
   try {
     return encodeURIComponent(text);
   } catch {
-    // Half a surrogate pair cannot be encoded in a URL.
+    // encodeURIComponent throws at an unpaired surrogate.
     return text;
   }
 }
@@ -37,7 +37,7 @@ function escapeJson(text: string): string {
 
 const KEPT = ['code', 'errno', 'syscall', 'hostname', 'address', 'port', 'reason', 'library'] as const;
 
-/** A copy of a transport error without bodies, headers and sockets, which those of the HTTP library contain. */
+/** A redacted copy of an HTTP library's error, without its bodies, headers and sockets. */
 export function safeCause(error: unknown, redact: Redactor, depth = 0): Error {
   if (!isError(error)) return new Error(redact(describe(error)));
   const inner = innerError(error);
@@ -56,12 +56,12 @@ export function safeCause(error: unknown, redact: Redactor, depth = 0): Error {
   return copy;
 }
 
-/** Also true for errors from another realm (a vm context), for which instanceof is false. */
+/** Also true for errors of another realm (a vm context), for which `instanceof` is false. */
 function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
 }
 
-/** The cause of an error; if there are several (one per address of a name), the first. */
+/** The cause of an error; of several (one per address of a host), the first. */
 function innerError(error: Error): unknown {
   if (error.cause !== undefined) return error.cause;
   return 'errors' in error && Array.isArray(error.errors) ? (error.errors as unknown[])[0] : undefined;

@@ -5,12 +5,12 @@ import type { z } from 'zod';
 import { cleanAnswer, cleanWords, parseJson, type CleanOptions } from '../schemas/clean';
 import type { FieldError } from '../errors/api-error';
 
-/** A 2xx answer that is not what the specification describes. The call turns it into an `ApiError`. */
+/** A 2xx answer that the specification does not describe. The caller turns it into an `ApiError`. */
 export class BadAnswerError extends Error {
   override readonly name = 'BadAnswerError';
 }
 
-/** Reads a body as text, at most `maxBytes` of it; the rest is left unread. The transport bounds it in any case. */
+/** Reads at most `maxBytes` of a body as text. The transport limits the body in any case. */
 export async function readText(body: Readable, maxBytes = Infinity): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;
@@ -27,7 +27,7 @@ export function readEnvelope(text: string, options?: CleanOptions): unknown {
   return unwrap(text, options).data;
 }
 
-/** As {@link readEnvelope}, with what the envelope has besides `data` that the specification does not name. */
+/** As {@link readEnvelope}, plus the envelope's other fields that the specification does not name (`beside`). */
 export function unwrap(text: string, options?: CleanOptions): { data: unknown; beside: Record<string, unknown> } {
   let value: unknown;
   try {
@@ -42,11 +42,11 @@ export function unwrap(text: string, options?: CleanOptions): { data: unknown; b
   if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success');
   const { data, ...beside } = withoutEnvelope(value);
   if ('data' in value) return { data, beside };
-  // An envelope without `data` contains its fields directly; one without any says nothing, not even "nothing found".
+  // An envelope without `data` holds the fields itself; without any field it proves nothing, not even an empty list.
   return { data: Object.keys(beside).length > 0 ? beside : undefined, beside: {} };
 }
 
-/** Parses `value` with a schema for the service's answers. */
+/** Parses an answer with its schema. @throws BadAnswerError */
 export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value, IN_PLAIN_WORDS);
   if (result.success) return result.data;
@@ -55,7 +55,7 @@ export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new BadAnswerError(`it is not as specified (${where})`);
 }
 
-/** Errors in an outgoing request, by field. They never contain values. */
+/** Errors of an outgoing request, by field and without values. */
 export function outgoingErrors(error: z.ZodError): FieldError[] {
   return error.issues.map((issue) => {
     const path = issue.path.map(String);
@@ -65,14 +65,14 @@ export function outgoingErrors(error: z.ZodError): FieldError[] {
   });
 }
 
-/** Most remarks that are kept of one answer. */
+/** The most remarks that are kept of one answer. */
 const MAX_REMARKS = 200;
-/** One remark that is not a text, as JSON. */
+/** The most bytes of one remark as JSON, if it is not a text. */
 const REMARK_BYTES = 8_192;
 
 /**
- * Non-empty lists, records and texts outside the `known` names: observations on a filing have an unknown name. A lone
- * identifier, or a record without words, says nothing about the filing.
+ * Non-empty lists, records and texts under names outside `known`, because the spec does not name the observations on a
+ * filing. Leaves out a lone identifier, or a record without words.
  */
 export function unknownRemarks(answer: unknown, known: readonly string[]): unknown[] {
   if (!isObject(answer)) return [];
@@ -88,29 +88,29 @@ export function unknownRemarks(answer: unknown, known: readonly string[]): unkno
   return cutList(remarks, MAX_REMARKS).map(bounded);
 }
 
-/** Not empty, nor one word with a digit in it, as a trace id or a time is. */
+/** Whether a text has words: not empty, and not a single token with a digit, such as a trace id or a time. */
 function isWorded(text: string): boolean {
   const words = text.trim();
   return words !== '' && (/\s/u.test(words) || !/\d/u.test(words));
 }
 
-/** At most `length` entries of a list; the last one says how many were left out. */
+/** Cuts a list to `length` entries; the last one then says how many were left out. */
 export function cutList(list: unknown[], length: number): unknown[] {
   if (list.length <= length) return list;
   return [...list.slice(0, length - 1), `(${list.length - length + 1} more are left out)`];
 }
 
-/** A value as it is, or the start of its JSON where that is long. */
+/** The value, or the start of its JSON if that is long. */
 export function bounded(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const json = JSON.stringify(value);
   return json.length <= REMARK_BYTES ? value : cleanWords(json);
 }
 
-/** Whether it is the body of an error (spec: "Errors"), by its status; an outage may send it as a success. */
+/** Whether a body is an error by its `statusCode` (spec: "Errors"), which an outage may send with a 2xx. */
 const namesFailure = (value: unknown): boolean => isObject(value) && Number(value.statusCode) >= 400;
 
-// Error bodies name their `path`; an envelope that does so as well observes nothing by it.
+// `path` is a field of error bodies; in an envelope it is no observation.
 const ENVELOPE = ['success', 'statusCode', 'timestamp', 'path'];
 
 function withoutEnvelope(value: Record<string, unknown>): Record<string, unknown> {

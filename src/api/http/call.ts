@@ -13,17 +13,18 @@ export interface CallerOptions {
   /** Time-out of one request in ms; an operation may use a multiple of it (`callTimeoutMs`). */
   httpTimeoutMs: number;
   budget?: Budget;
-  audit?: Audit;
+  /** Stores a call. Its failure is logged and does not affect the call. */
+  audit?: (call: ApiCall) => void | Promise<void>;
   logger?: Logger;
   tracer?: Tracer;
-  /** Time-outs that override those derived from `httpTimeoutMs`. */
+  /** Overrides time-outs that are derived from `httpTimeoutMs`. */
   timeouts?: Partial<Timeouts>;
-  /** A certificate authority to trust, PEM. */
+  /** The certificate authority to trust, PEM. */
   ca?: string;
 }
 
 export interface CallContext {
-  /** Cancels the wait for a slot, and the call. A submission that began to be written becomes outcome_unknown. */
+  /** Cancels the wait for a slot, and the call. A submission that is being written becomes `outcome_unknown`. */
   signal?: AbortSignal;
   /** For the audit; never sent. */
   exporterId?: string;
@@ -31,13 +32,13 @@ export interface CallContext {
   attempt?: number;
   /** Called repeatedly with the number of callers ahead while the call waits for its slot. */
   onWaiting?: (position: number) => void;
-  /** Called when the call has its slot and begins; it ends within `withinMs`. */
+  /** Called when the call got its slot and starts; it ends within `withinMs`. */
   onStarted?: (withinMs: number) => void;
 }
 
 /**
- * `beforeWrite` runs when the connection is up and nothing is written: the place to commit the `sending` mark. If it
- * throws, nothing is sent; what is no `ApiError` becomes the cause of one of kind attempt_closed.
+ * `beforeWrite` runs when the connection is up and nothing is written, to commit the attempt's mark. If it throws,
+ * nothing is sent: the call rejects with its `ApiError`, or with one of kind `attempt_closed` and the error as cause.
  */
 export interface SubmitContext extends CallContext {
   beforeWrite: () => Promise<void>;
@@ -45,17 +46,17 @@ export interface SubmitContext extends CallContext {
 
 export interface CallRequest {
   operation: Operation;
-  /** Path parameters and query; an undefined value is left out. */
+  /** Path parameters and query; undefined values are left out. */
   params?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
   headers?: Record<string, string>;
   body?: string | Buffer;
   accept?: string;
-  /** Texts that must never appear in an error, besides the API key. */
+  /** Secrets besides the API key that must never appear in an error. */
   secrets?: (string | undefined)[];
-  /** Reads the body of an answer outside 2xx that contains more than its status; null if it does not. */
+  /** Reads a refusal from the body of an answer outside 2xx; null if it has none. */
   readRefusal?: (body: string, status: number) => ApiError | null;
-  /** For a submission; see `SubmitContext`. */
+  /** Only for a submission; see {@link SubmitContext}. */
   beforeWrite?: () => Promise<void>;
 }
 
@@ -64,7 +65,7 @@ export type Caller = ReturnType<typeof createCaller>;
 const CONNECT_TIMEOUT_MS = 10_000;
 const BODY_TIMEOUT_MS = 30_000;
 
-/** One caller talks to one host with one key. */
+/** Makes calls to one host with one API key. */
 export function createCaller(options: CallerOptions) {
   const root = new URL(options.baseUrl);
   const connectMs = options.timeouts?.connectMs ?? Math.min(CONNECT_TIMEOUT_MS, options.httpTimeoutMs);
@@ -72,10 +73,10 @@ export function createCaller(options: CallerOptions) {
   const bookkeeper = createBookkeeper(options);
   const deps = { ...options, transport, bookkeeper, prefix: root.pathname.replace(/(?<!\/)\/+$/u, ''), connectMs };
   return {
-    /** `consume` gets only 2xx answers. Rejects with {@link ApiError}, or with what `consume` itself threw. */
+    /** Passes a 2xx answer to `consume`. Rejects with {@link ApiError}, or with what `consume` threw. */
     call: <T>(request: CallRequest, context: CallContext, consume: (answer: TransportAnswer) => Promise<T>) =>
       new Call(deps, request, context).make(consume),
-    /** Logs entries of an answer that could not be read, or that no page showed; does nothing if there are none. */
+    /** Logs how many entries of an answer were unreadable or on no page, if any. */
     noteUnread: (operation: Operation, count: number): void => {
       if (count > 0)
         options.logger?.warn(
@@ -89,8 +90,6 @@ export function createCaller(options: CallerOptions) {
     },
   };
 }
-
-type CallOutcome<T> = { taken: true; result: T } | { taken: false; refusal: ApiError };
 
 class Call {
   private readonly redact;
@@ -163,7 +162,7 @@ class Call {
   private async exchange<T>(consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
     const { request, deps } = this;
     const { method, submits } = OPERATIONS[request.operation];
-    const outcome = await deps.transport.exchange<CallOutcome<T>>(
+    const outcome = await deps.transport.exchange<{ taken: true; result: T } | { taken: false; refusal: ApiError }>(
       {
         method,
         path: this.path(),
@@ -188,7 +187,7 @@ class Call {
         this.status = answer.status;
         deps.bookkeeper.note(this.slot, answer.status === 429 ? 'refused' : 'answered');
         if (answer.status >= 200 && answer.status < 300) return { taken: true, result: await consume(answer) };
-        // Returned, not thrown: the transport would report a broken body instead of the status.
+        // Return instead of throwing; otherwise the transport would report a broken body instead of the status.
         return { taken: false, refusal: await refusalOf(answer, { ...request, redact: this.redact }) };
       },
     );
@@ -235,15 +234,12 @@ class Call {
   }
 }
 
-/** Stores a call. A failure is logged and does not affect the call. */
-export type Audit = (call: ApiCall) => void | Promise<void>;
-
 /** The part of a pino logger that the client uses. */
 export interface Logger {
   warn(details: object, message: string): void;
 }
 
-/** Reports calls to budget and audit in the background: calls neither wait for it nor fail because of it. */
+/** Reports calls to budget and audit in the background; calls neither wait for that nor fail because of it. */
 function createBookkeeper({ audit, logger }: Pick<CallerOptions, 'audit' | 'logger'>) {
   const pending = new Set<Promise<void>>();
   const lastOf = new WeakMap<BudgetSlot, Promise<void>>();
@@ -257,11 +253,11 @@ function createBookkeeper({ audit, logger }: Pick<CallerOptions, 'audit' | 'logg
   }
 
   return {
-    /** Reports to the budget; the reports of one slot are made in order. */
+    /** Reports to the budget, in order for each slot. */
     note: (slot: BudgetSlot | null, event: keyof BudgetSlot): void => {
       if (slot === null) return;
       const before = lastOf.get(slot);
-      // The first report starts in this turn of the event loop: the stamp of a written request must not come late.
+      // Start the first report in this turn of the event loop: the time of the write must not be recorded late.
       const work = before === undefined ? attempt(() => slot[event]()) : before.then(() => slot[event]());
       lastOf.set(slot, keep(work, `The budget event ${event}`));
     },
@@ -272,14 +268,14 @@ function createBookkeeper({ audit, logger }: Pick<CallerOptions, 'audit' | 'logg
         'An API call',
       );
     },
-    /** Resolves when everything reported so far has been stored or has failed. */
+    /** Resolves when all reports so far are stored or have failed. */
     settled: async (): Promise<void> => {
       while (pending.size > 0) await Promise.all(pending);
     },
   };
 }
 
-/** A port that throws synchronously must not affect the call either. */
+/** Turns a synchronous error of a port into a rejection, so that it does not affect the call. */
 function attempt(work: () => Promise<void>): Promise<void> {
   try {
     return work();

@@ -3,15 +3,15 @@ import { isObject } from '../../domain/values';
 import { buildConnector } from 'undici';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
-/** TCP, and TLS for https. HTTP/1.1 only: the write marker has no HTTP/2. `ca`: the only authority to trust, PEM. */
+/** TCP or TLS, HTTP/1.1 only, because the write marker does not support HTTP/2. `ca`: the only trusted CA, PEM. */
 export function createConnector({ connectTimeoutMs, ca }: { connectTimeoutMs: number; ca?: string }) {
   return buildConnector({ timeout: connectTimeoutMs, allowH2: false, ...(ca === undefined ? {} : { ca }) });
 }
 
 /**
- * A connector for one connection, handed over if `ready` succeeds and `inTime` holds in the same turn. The library
- * writes in that turn, so nothing comes between `ready` and the first byte. A reconnect is refused: `ready` has
- * set a mark that stands for one write.
+ * A connector for one connection, which is handed over if `ready` succeeds and `inTime` holds. undici writes in the
+ * same turn of the event loop, so nothing comes between `ready` and the first byte. A reconnect is refused, because the
+ * mark that `ready` sets allows one write.
  */
 export function createSingleUseConnector(
   connect: buildConnector.connector,
@@ -46,7 +46,7 @@ export function createSingleUseConnector(
   };
 }
 
-/** Whether the peer kept the connection open while `ready` ran; a write to a closed connection may be lost silently. */
+/** Whether the peer kept the connection open while `ready` ran; a write to a closed one may be lost silently. */
 function isUsable(socket: Socket): boolean {
   return !socket.destroyed && socket.readyState === 'open';
 }
@@ -55,13 +55,13 @@ const CREATED = 'undici:request:create';
 const SEND_HEADERS = 'undici:client:sendHeaders';
 
 /**
- * Reports the first byte handed to a socket, by the channel `undici:client:sendHeaders`. `bodySent` does not do: it
- * fires when the body is handed to the stream, even if the peer resets while reading.
+ * Reports when the first byte is handed to a socket, by the channel `undici:client:sendHeaders`. `bodySent` is no
+ * substitute: it fires when the body is handed to the stream, even if the peer resets while reading.
  */
 export function createWriteMarker() {
   const watched = new WeakMap<object, () => void>();
-  // The channels are shared by everything in the process that uses undici, including Node's own fetch. A request is
-  // ours if it is created during our synchronous dispatch.
+  // Everything in the process that uses undici shares the channels, including Node's fetch. A request is ours if it is
+  // created during our synchronous dispatch.
   let dispatching: (() => void) | null = null;
 
   const onCreated = (message: unknown): void => {
@@ -75,7 +75,7 @@ export function createWriteMarker() {
   subscribe(SEND_HEADERS, onSendHeaders);
 
   return {
-    /** Runs `dispatch`, which must hand its request to undici at once, and calls `onWritten` at its first byte. */
+    /** Runs `dispatch`, which must create its request synchronously, and calls `onWritten` at its first byte. */
     watch<T>(dispatch: () => T, onWritten: () => void): T {
       dispatching = onWritten;
       try {

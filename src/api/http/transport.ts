@@ -6,8 +6,6 @@ import { codeOf } from '../errors/redact';
 import { TransportError } from '../errors/api-error';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-type Headers = TransportAnswer['headers'];
-
 const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
   ['gzip', () => createGunzip()],
   ['x-gzip', () => createGunzip()],
@@ -16,15 +14,15 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
 ]);
 
 /**
- * A body before a proxy compressed it, though calls ask for `identity`: an unreadable acknowledgement would be an
- * unknown outcome. An unknown coding is left as it is.
+ * Decompresses a body, because a proxy may compress it although calls ask for `identity`, and an unreadable
+ * acknowledgement would be an unknown outcome. An unknown coding is left as it is.
  */
-function decoded(body: Readable, headers: Headers): { body: Readable; headers: Headers } {
+function decoded(body: Readable, headers: TransportAnswer['headers']): Pick<TransportAnswer, 'body' | 'headers'> {
   const coding = headers['content-encoding'];
   const decoder = typeof coding === 'string' ? DECODERS.get(coding.trim().toLowerCase())?.() : undefined;
   if (!decoder) return { body, headers };
   const { 'content-encoding': _coding, 'content-length': _length, ...others } = headers;
-  // What breaks the body off, or the coding, reaches the reader of the decoded one.
+  // Errors of the body or the decoder reach the reader of the decoded body.
   return { body: pipeline(body, decoder, () => undefined), headers: others };
 }
 
@@ -32,22 +30,22 @@ function decoded(body: Readable, headers: Headers): { body: Readable; headers: H
 export interface Timeouts {
   connectMs: number;
   headersMs: number;
-  /** Longest pause between two pieces of a body. */
+  /** The longest pause between two chunks of a body. */
   bodyMs: number;
   totalMs: number;
 }
 
 interface TransportRequest {
   method: 'GET' | 'POST' | 'PATCH';
-  /** From the root of the host, query included. */
+  /** From the root of the host, with the query. */
   path: string;
   headers: Record<string, string>;
   body?: string | Buffer;
   timeouts: Timeouts;
   signal?: AbortSignal;
-  /** Longest body that is read, in bytes. */
+  /** The most bytes of a body. */
   maxBytes: number;
-  /** A connection of its own: no failure of other calls reaches it, and it is never one the service has just closed. */
+  /** Use a new connection: no other call's failure affects it, and the service cannot have just closed it. */
   ownConnection?: { beforeWrite: () => Promise<void> };
   /** Called when the first byte is handed to the socket; must not throw. */
   onWritten: () => void;
@@ -59,15 +57,14 @@ export interface TransportAnswer {
   body: Readable;
 }
 
-/** Shorter than in common servers and proxies, so that they rarely close an idle connection first. */
+/** Shorter than the usual time of servers and proxies, so that they rarely close an idle connection first. */
 const KEEP_ALIVE_MS = 4_000;
 
-/** `origin` is scheme, host and port. One transport talks to one host. */
+/** HTTP transport to one host. `origin`: scheme, host and port. */
 export function createTransport(options: { origin: string; connectTimeoutMs: number; ca?: string }) {
   const { origin } = options;
   const connect = createConnector(options);
-  // The number of connections is not limited: the rate budgets limit the calls, and a pool with a queue would hide the
-  // moment of the write.
+  // No limit on connections: the budgets limit the calls, and a queue in the pool would hide the time of the write.
   const pool = new Pool(origin, { connect, connections: null, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS });
   const marker = createWriteMarker();
   const underWay = new Set<Exchange>();
@@ -75,17 +72,17 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
 
   return {
     /**
-     * One attempt. `consume` must read the body, under the same time-outs. Rejects with {@link TransportError}, or with
-     * what `consume` threw if the body is not the cause.
+     * Makes one attempt. `consume` must read the body, under the same time-outs. Rejects with {@link TransportError},
+     * or with what `consume` threw if the body is not the cause.
      */
     async exchange<T>(request: TransportRequest, consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
       const run = new Exchange(request);
       underWay.add(run);
       if (closed) run.cancel();
-      const own = request.ownConnection;
-      const dispatcher = own
+      const { ownConnection } = request;
+      const dispatcher = ownConnection
         ? new Client(origin, {
-            connect: createSingleUseConnector(connect, () => run.prepare(own), run.isInTime),
+            connect: createSingleUseConnector(connect, () => run.prepare(ownConnection), run.isInTime),
             pipelining: 0,
           })
         : pool;
@@ -96,13 +93,13 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
         );
       } finally {
         underWay.delete(run);
-        // A request that is still in progress has been given up: nothing of it may be written any more.
+        // A request that is still in progress was given up, so nothing more of it may be written.
         if (dispatcher instanceof Client) void dispatcher.destroy().catch(() => undefined);
       }
     },
     async close(): Promise<void> {
       closed = true;
-      // Before the marker goes: a request that is written without it would count as not sent.
+      // Cancel before closing the marker: a request that is written without it would count as not sent.
       for (const run of underWay) run.cancel();
       marker.close();
       await pool.destroy();
@@ -110,7 +107,7 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
   };
 }
 
-/** Milliseconds since now, by the clock that went further: the monotonic one stops while a machine sleeps. */
+/** Returns the milliseconds since now, by the clock that advanced more: the monotonic one stops during sleep. */
 export function startStopwatch(): () => number {
   const startedAt = thisMoment();
   return () => elapsedMs(startedAt);
@@ -133,19 +130,19 @@ class Exchange {
   readonly cancel = (): void =>
     this.stop.abort(new TransportError('cancelled', this.written, 'the call was cancelled.'));
 
-  /** Runs `beforeWrite`; rejects if the exchange must not write any more. */
-  async prepare(own: { beforeWrite: () => Promise<void> }): Promise<void> {
+  /** Runs `beforeWrite`, and keeps its error. */
+  async prepare({ beforeWrite }: { beforeWrite: () => Promise<void> }): Promise<void> {
     try {
-      await own.beforeWrite();
+      await beforeWrite();
     } catch (error) {
       this.beforeWriteError = { thrown: error };
       throw error;
     }
   }
 
-  /** Whether it may still be written: not given up, and within the time-out of connection, marks and exchange. */
+  /** Whether the request may still be written: not given up, and within `totalMs`. */
   readonly isInTime = (): boolean => {
-    // A process that was suspended and resumed runs this before its timers, so the clocks are checked here.
+    // Check the clocks here, because a process that was suspended runs this before its timers.
     if (this.elapsedMs() >= this.request.timeouts.totalMs) this.stop.abort(this.timeoutError());
     return !this.stop.signal.aborted;
   };
@@ -172,7 +169,7 @@ class Exchange {
       });
       const answer = await this.orStopped(pending);
       received = answer.body;
-      // A body may break off before it is read; its reader still gets the error.
+      // The body may fail before it is read; its reader still gets the error.
       received.on('error', () => undefined);
       const plain = decoded(received, answer.headers);
       const body = Readable.from(this.guarded(plain.body), { objectMode: false });
@@ -186,7 +183,7 @@ class Exchange {
     }
   }
 
-  /** The body for its reader. One that fails is kept apart: a full disk is not mistaken for a broken connection. */
+  /** The body, up to `maxBytes`. Keeps its error, which tells a broken connection from a failure of the reader. */
   private async *guarded(received: Readable): AsyncGenerator<Buffer> {
     let bytes = 0;
     try {
@@ -204,7 +201,7 @@ class Exchange {
     }
   }
 
-  /** undici notices a signal only once a request has its connection; the caller is notified at once. */
+  /** Rejects at once when stopped, because undici notices a signal only once a request has its connection. */
   private orStopped<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.stop;
     return new Promise<T>((resolve, reject) => {
@@ -226,15 +223,14 @@ class Exchange {
       const cause = this.beforeWriteError.thrown;
       return new TransportError('before_write', written, 'the call was stopped before it was written.', { cause });
     }
-    // The error is created when the time-out or the cancellation occurs, with the write state at that moment: undici
-    // writes nothing of a request whose signal is aborted.
+    // The abort reason has the write state at the time of the abort; undici writes nothing after it.
     if (this.stop.signal.aborted) return this.stop.signal.reason;
-    // After the headers an error is the reader's own, unless the body itself broke off.
+    // After the headers an error is the reader's, unless the body broke off.
     if (answered && this.bodyError === null) return error;
     const cause = this.bodyError?.thrown ?? error;
     if (cause instanceof TransportError) return cause;
     const code = codeOf(cause);
-    // A request that the HTTP library refuses to send is a defect of ours; a repeat does not help.
+    // A request that undici refuses to send is a defect of ours; a retry does not help.
     if (code === 'UND_ERR_INVALID_ARG') return cause;
     const timedOut = code !== null && TIMEOUT_CODES.has(code);
     const what = timedOut ? 'the service was silent for too long' : 'the connection failed';
@@ -244,9 +240,9 @@ class Exchange {
   }
 }
 
-/** What people read; other codes, such as those of TLS, say more than words of ours. */
+/** Texts for error codes; other codes, such as those of TLS, are shown as they are. */
 const CODES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody answers at the address',
+  ECONNREFUSED: 'nothing listens at the address',
   ENOTFOUND: 'no such host name',
   EAI_AGAIN: 'the host name cannot be looked up',
   ECONNRESET: 'the other side closed it',

@@ -1,22 +1,22 @@
 import { closingQuote, refuseExcess } from '../../domain/json';
 import { cleanText, cutText, TEXT_BYTES } from '../../domain/text';
 
-/** Options for cleaning an answer; the length of the body itself is limited where it is read. */
+/** Options for cleaning an answer. The transport limits the length of the body. */
 export interface CleanOptions {
-  /** Longest text, in bytes of UTF-8. */
+  /** The most bytes of UTF-8 of one text. */
   textBytes?: number;
-  /** Applied to every complete text before it is cut: half a secret would not be recognised. */
+  /** Applied to every text before it is cut, because half a secret would not be recognised. */
   redact?: (text: string) => string;
 }
 
-/** Deepest nesting; anything deeper is left out. */
+/** The deepest nesting; deeper values are left out. */
 const MAX_DEPTH = 20;
 
 const NAME_BYTES = 200;
-/** A text is cut to this many UTF-16 units before it is cleaned, to bound the work. */
+/** Before cleaning, a text is cut to this many UTF-16 units for each byte allowed, to limit the work. */
 const UNITS_SCANNED = 4;
 
-/** Cleans all texts and names of an answer: nothing unbounded, or refused by PostgreSQL or Temporal, gets further. */
+/** Cleans and cuts all texts and names of an answer, so that PostgreSQL and Temporal accept them. */
 export function cleanAnswer(value: unknown, options: CleanOptions = {}): unknown {
   return clean(value, options, MAX_DEPTH);
 }
@@ -34,23 +34,23 @@ function clean(value: unknown, options: CleanOptions, depth: number): unknown {
   const cleaned: Record<string, unknown> = {};
   for (const [name, part] of Object.entries(value)) {
     const kept = cleanWords(options.redact?.(name) ?? name, NAME_BYTES);
-    // As a property, this name would change the record's prototype instead.
+    // Assigning this name would change the record's prototype.
     if (kept !== '__proto__') cleaned[kept] = clean(part, options, depth - 1);
   }
   return cleaned;
 }
 
-/** Raw control characters as spaces. Byte by byte: the matches of a pattern in a long body would fill the memory. */
+/** Replaces raw control characters by spaces; byte by byte, as a pattern's matches in a long body would fill memory. */
 function withoutRawControls(text: string): string {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += 1) if ((bytes[at] ?? 0) < 0x20) bytes[at] = 0x20;
   return bytes.toString();
 }
 
-/** The beginning of a text, or a whole number that a double may not hold: an id, never an amount. */
+/** The start of a string, or an integer that a double may not hold, which is an id and never an amount. */
 const QUOTE_OR_LONG_NUMBER = /"|(?<![\w.+-])-?\d{16,40}(?![\w.])/gu;
 
-/** JSON with its long numbers as texts; digits inside a text stay as they are. */
+/** Quotes long integers in JSON; digits inside a string stay as they are. */
 function withLongNumbersQuoted(json: string): string {
   const pattern = new RegExp(QUOTE_OR_LONG_NUMBER);
   let quoted = '';
@@ -67,9 +67,9 @@ function withLongNumbersQuoted(json: string): string {
 }
 
 /**
- * Parses JSON with a byte order mark, raw control characters, and numbers too long for a double as texts (a rounded
- * request id would be a wrong one).
- * @throws SyntaxError, also for excess values or nesting
+ * Parses JSON that may have a byte order mark or raw control characters. Integers too long for a double become texts,
+ * because a rounded request id would be wrong.
+ * @throws SyntaxError, also for too many values or too deep nesting
  */
 export function parseJson(text: string): unknown {
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
@@ -82,7 +82,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** As {@link parseJson}, cleaned; null for what is no JSON. */
+/** Parses and cleans JSON; null for invalid JSON. */
 export function readJson(text: string, options?: CleanOptions): unknown {
   try {
     return cleanAnswer(parseJson(text), options);
@@ -91,12 +91,12 @@ export function readJson(text: string, options?: CleanOptions): unknown {
   }
 }
 
-/** A text that says something; undefined for any other value. */
+/** A non-blank text; undefined for any other value. */
 export function filledText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
-/** A whole number, also one that comes as a text; undefined for any other value. */
+/** An integer, also from a text; undefined for any other value. */
 export function wholeNumber(value: unknown): number | undefined {
   const number = typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
   return Number.isInteger(number) ? number : undefined;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { emailAddress } from '../../domain/contracts';
 import { flag, record, requiredText, text, texts, code, number } from './tolerant';
 
-/** Outgoing schemas are strict: the service rejects unknown properties (spec: "POST /platform-customers"). */
+/** Outgoing schemas are strict, because the service rejects unknown properties (spec: "POST /platform-customers"). */
 export const createCustomerBody = z.strictObject({
   name: z.string().trim().min(1),
   email: emailAddress,
@@ -19,7 +19,7 @@ export const createCustomerBody = z.strictObject({
   dgftPassword: z.string().min(1).optional(),
 });
 
-/** The only fields that PATCH accepts; only fields that are sent change. */
+/** The only fields that PATCH accepts. */
 export const updateCustomerBody = z.strictObject({
   name: z.string().trim().min(1).optional(),
   companyName: z.string().optional(),
@@ -34,8 +34,8 @@ const dgftApiStatus = record({ state: text, activatesAt: text, sharedCredentials
   .transform((value) => value ?? null);
 
 /**
- * Platform customer (spec: "Platform customer (client object)"). Null: no value; get and list omit `mode`, list also
- * `dgftApiStatus`. `state` is a plain text, so that another word is no failure.
+ * Platform customer (spec: "Platform customer (client object)"). Get and list omit `mode`, list also `dgftApiStatus`:
+ * both are null then. `state` is any text, so that an unknown value is no failure.
  */
 export const customer = record({
   id: requiredText,
@@ -47,7 +47,7 @@ export const customer = record({
 });
 export type Customer = z.output<typeof customer>;
 
-/** Saved IRM record (spec: "Saved IRM record"). Amounts in `remittanceFCC`'s currency; `irmStatus` is plain text. */
+/** Saved IRM record (spec: "Saved IRM record"). Amounts are in currency `remittanceFCC`; `irmStatus` is any text. */
 export const irm = record({
   id: text,
   irmNumber: requiredText,

@@ -17,7 +17,7 @@ export const FIELD_VALUES: Readonly<Record<FieldKind, z.ZodType>> = {
   yesNo,
 };
 
-/** Fields whose values are narrower than their kind. */
+/** Fields with stricter values than their kind allows. */
 const NARROWER: Partial<Record<MappingField, z.ZodType>> = {
   uploadType: z.literal(Object.keys(UPLOAD_TYPES).map(Number)),
   irmNumber: z.string().min(1),
@@ -29,7 +29,7 @@ const itemField = (field: MappingField): z.ZodType => {
   return NULLABLE_FIELDS.has(field) ? value.nullable() : value;
 };
 
-/** An item of the push message (spec: "Push message"). Preflight checks lengths and sums; this fixes the shape. */
+/** An item of the push message (spec: "Push message"). Checks the shape only; the rules check lengths and sums. */
 const mapping = z
   .strictObject(Object.fromEntries(FIELD_NAMES.map((field) => [field, itemField(field)])))
   .refine((row) => row.isGstAvail === 'Y' || (row.gstinInvoiceNumber === null && row.gstinInvoiceDate === null), {
@@ -41,7 +41,7 @@ const mapping = z
     message: 'gstinInvoiceNumber and gstinInvoiceDate are required when isGstAvail is Y',
   });
 
-/** The message for POST /genebrc/push-irm: properties that the specification does not name are not sent. */
+/** Body of POST /genebrc/push-irm; properties outside the specification are refused. */
 export const pushMessage = z
   .strictObject({
     platformCustomerId: customerId,
@@ -65,13 +65,13 @@ export const bulkUploadQuery = z.strictObject({
 const acknowledgementFields = {
   dgftAckId: text,
   requestId: text,
-  /** Validated or Failed; another value is kept. */
+  /** `Validated` or `Failed`; unknown values are kept. */
   ackStatus: text,
   recordResCount: number,
   errorDetails: anyList,
 };
 
-/** Whether an answer proves an outcome: an accepted one has a request id, a failed one says Failed. */
+/** Whether an answer proves an outcome: acceptance by a request id, or a failure by `Failed`. */
 function statesOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
   return Boolean(answer.requestId) || answer.ackStatus?.trim().toLowerCase() === 'failed';
 }
@@ -86,7 +86,7 @@ const uploadedIrm = record({
   ...texts('irmNumber', 'irmDt', 'irmAdCode', 'irmIfscCode', 'sbCumInvoiceNumber'),
 });
 
-/** Acknowledgement of a bulk upload. Reconcile by `irms`, never by `irmNumbers` (spec: "POST /genebrc/bulk-upload"). */
+/** Acknowledgement of a bulk upload. Compare rows by `irms`, never `irmNumbers` (spec: "POST /genebrc/bulk-upload"). */
 export const bulkUploadAnswer = record({
   ...acknowledgementFields,
   parsedRowCount: number,
@@ -106,7 +106,7 @@ const statusEntry = record({
   errorDetails: anyList,
 });
 
-/** Request status record (spec). `processingStatus` is null or any word until the authority has answered. */
+/** Request status record (spec). `processingStatus` may be null or any text before the authority answers. */
 export const requestStatus = record({
   dgftAckId: text,
   requestId: text,
@@ -119,7 +119,7 @@ export const requestStatus = record({
 }).transform(({ ebrcBulkGenStatusLst: list, ...status }) => ({
   ...status,
   ebrcBulkGenStatusLst: list.records,
-  /** Number of unreadable list entries: each of them may belong to any row. */
+  /** Number of unreadable list entries; each may belong to any row. */
   unreadEntries: list.unread,
 }));
 export type RequestStatus = z.output<typeof requestStatus>;

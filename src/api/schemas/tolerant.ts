@@ -1,6 +1,6 @@
 /**
- * Schemas for answers, which are never refused because of a detail: absent, null, `""`, `"NA"` and `"-"` are the same,
- * numbers may be texts and texts numbers, and a value of a wrong type becomes null.
+ * Tolerant schemas for answers, which must not be refused because of a detail: absent, null, `""`, `"NA"` and `"-"` are
+ * the same, numbers may be texts and texts numbers, and a value of a wrong type becomes null.
  */
 import { z } from 'zod';
 import { isObject } from '../../domain/values';
@@ -16,14 +16,14 @@ function toText(value: unknown): string | null {
 }
 
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)$/u;
-/** Digit groups in the Indian or western style; a comma followed by three digits is never a decimal sign there. */
+/** Indian or Western digit groups. A comma before the last three digits is never a decimal sign here. */
 const GROUPED_NUMBER = /^[+-]?\d{1,3}(,\d{2,3}){0,6},\d{3}(\.\d+)?$/u;
 
-/** No currency has more than four decimals. Above the bound a double keeps fewer than six anyway. */
+/** No currency has more than four decimals. From `EXACT_BELOW` on, a double keeps fewer than six anyway. */
 const DECIMALS = 6;
 const EXACT_BELOW = 1e9;
 
-/** Without the error of binary sums: 100.49999999999999 for 100.5 would hold a filing up or fit no row. */
+/** Removes the error of binary sums: 100.49999999999999 instead of 100.5 would delay a filing or match no row. */
 const withoutNoise = (value: number): number =>
   Math.abs(value) < EXACT_BELOW ? Number(value.toFixed(DECIMALS)) + 0 : value;
 
@@ -45,31 +45,31 @@ function toBoolean(value: unknown): boolean | null {
   return FALSE.includes(word) ? false : null;
 }
 
-/** A text, or null; unknown values are kept. */
+/** A text, or null; other values become text. */
 export const text = z.unknown().transform(toText).optional().default(null);
 
-/** Fields that are texts. */
+/** Text fields of these names. */
 export function texts<Name extends string>(...names: Name[]): Record<Name, typeof text> {
   return Object.fromEntries(names.map((name) => [name, text])) as Record<Name, typeof text>;
 }
 
-/** A text in which `NA` is a value: the country code of Namibia. */
+/** A text in which `NA` is a value (the country code of Namibia). */
 export const code = z
   .unknown()
   .transform((value) => (typeof value === 'string' && /^na$/iu.test(value.trim()) ? value : toText(value)))
   .optional()
   .default(null);
 
-/** A number, also when it comes as text, grouped or not; anything else is null. */
+/** A number, also from text with or without digit groups; anything else is null. */
 export const number = z.unknown().transform(toNumber).optional().default(null);
 
-/** true or false, also in other spellings; anything else is null. */
+/** A boolean, also in other spellings; anything else is null. */
 export const flag = z.unknown().transform(toBoolean).optional().default(null);
 
-/** Most entries that are kept of a list of remarks. A list of rows is never cut, because each row counts. */
+/** The most entries that are kept of a list of remarks. Lists of rows are never cut, because each row counts. */
 const MAX_REMARKS = 1_000;
 
-/** A list of any values; a single value becomes a list of one, no value an empty list. */
+/** A list of any values. A single value becomes a list of one, no value an empty list. */
 export const anyList = z
   .unknown()
   .transform((value): unknown[] => {
@@ -82,7 +82,7 @@ export const anyList = z
   .optional()
   .default([]);
 
-/** A required text: the record is useless without it. A number is read as text. */
+/** A required text; a number becomes text. */
 export const requiredText = z.unknown().transform((value, context): string => {
   const read = typeof value === 'string' || typeof value === 'number' ? toText(value) : null;
   if (read !== null) return read;
@@ -90,10 +90,10 @@ export const requiredText = z.unknown().transform((value, context): string => {
   return z.NEVER;
 });
 
-/** Fields that the specification does not name are kept unchanged, at most this many per record. */
+/** The most fields outside the specification that are kept of a record. */
 const MAX_UNKNOWN_FIELDS = 60;
 
-/** A record of the service: the named fields by their schemas, and all others within bounds. */
+/** A record of the service: named fields by their schemas, others kept within limits. */
 export function record<T extends z.core.$ZodLooseShape>(shape: T) {
   return z.looseObject(shape).transform((value) => {
     const unknown = Object.keys(value).filter((name) => !Object.hasOwn(shape, name));
@@ -105,14 +105,14 @@ export function record<T extends z.core.$ZodLooseShape>(shape: T) {
   });
 }
 
-/** A list whose unreadable entries are counted as `unread`. Absent, `""`, `{}` are empty; a record is a list. */
+/** A list; unreadable entries are counted as `unread`. Absent, `""` and `{}` are empty; a record is a list of one. */
 export function recordList<T>(entry: z.ZodType<T>) {
   return z
     .unknown()
     .transform((value): { records: T[]; unread: number } => {
-      const entries = entriesOf(value).filter((each) => !isAbsent(each));
-      const read = entries.map((each) => (isObject(each) ? entry.safeParse(each) : null));
-      const records = read.flatMap((each) => (each?.success ? [each.data] : []));
+      const entries = entriesOf(value).filter((item) => !isAbsent(item));
+      const read = entries.map((item) => (isObject(item) ? entry.safeParse(item) : null));
+      const records = read.flatMap((result) => (result?.success ? [result.data] : []));
       return { records, unread: entries.length - records.length };
     })
     .optional()
@@ -122,11 +122,11 @@ export function recordList<T>(entry: z.ZodType<T>) {
 function entriesOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value as unknown[];
   if (!isObject(value)) return [value];
-  // Some encoders write a list as a record of its indices.
+  // Some encoders write a list as a record with indices as names.
   return Object.keys(value).every((name) => /^\d+$/u.test(name)) ? Object.values(value) : [value];
 }
 
-/** Null, a text for "no value", or an empty record. */
+/** Whether a value is null, undefined, a text for "no value", or an empty record. */
 export function isAbsent(value: unknown): boolean {
   if (value === null || value === undefined) return true;
   if (typeof value === 'string') return meansNoValue(value);

@@ -10,7 +10,7 @@ export type CellMark = 'gap' | 'guess' | 'default';
 export interface DraftCell {
   /** Dates are DDMMYYYY; null for a gap. */
   value: string | number | null;
-  /** Where it comes from: document and field, IRM, rule or default. */
+  /** The source: document and field, IRM, rule or default. */
   note: string;
   mark?: CellMark;
 }
@@ -22,37 +22,37 @@ export interface DraftRow {
   /** 0 to 1; null for a row without an IRM. */
   confidence: number | null;
   why: string;
-  /** Other IRMs that would suit nearly as well. */
+  /** Other IRMs that would fit almost as well. */
   alternatives: OpenIrm[];
   documents: string[];
 }
 
-/** What is known about a document besides its amount, with the source of each value. */
+/** What is known of a document, with the source of each value. */
 export interface DocumentFacts extends OpenDocument {
   cells: DraftCells;
   documents: string[];
 }
 
 const gap = (note: string): DraftCell => ({ value: null, note, mark: 'gap' });
-const usual = (value: string | number, note: string): DraftCell => ({ value, note, mark: 'default' });
+const defaultCell = (value: string | number, note: string): DraftCell => ({ value, note, mark: 'default' });
 
-/** The cells of an IRM, from its record at the service. */
+/** An IRM's cells, from the service's record. */
 export function irmCells(irm: OpenIrm): DraftCells {
   const note = `IRM ${irm.irmNumber}, as the service has it`;
-  const of = (value: string | number | null): DraftCell =>
+  const cellOf = (value: string | number | null): DraftCell =>
     value === null || value === '' ? gap('The record of the IRM does not have it.') : { value, note };
   return {
-    irmNumber: of(irm.irmNumber),
-    irmAdCode: of(irm.irmAdCode),
-    irmIfscCode: of(irm.irmIfscCode),
-    irmDt: of(isFilingDate(irm.irmDt) ? irm.irmDt : null),
-    irmFCC: of(irm.currency),
-    irmPurposeCode: of(irm.purpose),
-    irmRemitAmtFCC: of(isAmount(irm.amount) ? Number(irm.amount) : null),
+    irmNumber: cellOf(irm.irmNumber),
+    irmAdCode: cellOf(irm.irmAdCode),
+    irmIfscCode: cellOf(irm.irmIfscCode),
+    irmDt: cellOf(isFilingDate(irm.irmDt) ? irm.irmDt : null),
+    irmFCC: cellOf(irm.currency),
+    irmPurposeCode: cellOf(irm.purpose),
+    irmRemitAmtFCC: cellOf(isAmount(irm.amount) ? Number(irm.amount) : null),
   };
 }
 
-/** The columns that say which IRM it is. */
+/** Columns that identify the IRM. */
 export const IRM_FIELDS = [
   ...(['irmNumber', 'irmIfscCode', 'irmAdCode', 'irmDt', 'irmFCC', 'irmPurposeCode', 'irmRemitAmtFCC'] as const),
 ];
@@ -65,40 +65,39 @@ const NO_IRM: DraftCells = Object.fromEntries(
 );
 
 function documentCells(document: DocumentFacts): DraftCells {
-  const own = document.cells;
-  const gst = own.gstinInvoiceNumber?.value && own.gstinInvoiceDate?.value;
+  const stated = document.cells;
+  const gst = stated.gstinInvoiceNumber?.value && stated.gstinInvoiceDate?.value;
   return {
-    branchSlNo: usual(0, 'Default: 0, the head office.'),
-    isVostro: usual('N', 'Default: N.'),
+    branchSlNo: defaultCell(0, 'Default: 0, the head office.'),
+    isVostro: defaultCell('N', 'Default: N.'),
     isGstAvail: gst
       ? { value: 'Y', note: 'The document names a GST invoice.' }
-      : usual('N', 'Default: N; no GST invoice is known.'),
-    ...own,
-    // With N both have to stay empty.
+      : defaultCell('N', 'Default: N; no GST invoice is known.'),
+    ...stated,
+    // With N both GST columns must be empty.
     ...(!gst && { gstinInvoiceNumber: undefined, gstinInvoiceDate: undefined }),
   };
 }
 
-/** What only a document states: the amount follows from it and from the IRM. */
-const NEEDED = INVOICE_FIELDS.filter((field) => field !== 'mappedIRMAmountFCC');
+/** Fields that only a document states. The mapped amount follows from the document and the IRM. */
+const STATED_BY_DOCUMENT = INVOICE_FIELDS.filter((field) => field !== 'mappedIRMAmountFCC');
 
-export interface Drafted {
-  irm: OpenIrm | null;
-  document: DocumentFacts;
-  amount: string | null;
-  confidence: number | null;
-  reasons: readonly string[];
-  alternatives: OpenIrm[];
-}
-
-/** Below this a proposed IRM is marked as a guess. */
+/** A proposed IRM with less confidence is marked as a guess. */
 const SURE_CONFIDENCE = 0.8;
 
-/** A row of the upload form, every cell with its source. */
+/** A row of the upload form, each cell with its source. */
 export function draftRow(
-  { irm, document, amount, confidence, reasons, alternatives }: Drafted,
+  drafted: {
+    irm: OpenIrm | null;
+    document: DocumentFacts;
+    amount: string | null;
+    confidence: number | null;
+    reasons: readonly string[];
+    alternatives: OpenIrm[];
+  },
   serialNo: number,
 ): DraftRow {
+  const { irm, document, amount, confidence, reasons, alternatives } = drafted;
   const unsure = confidence !== null && (confidence < SURE_CONFIDENCE || alternatives.length > 0);
   const why = reasons.join('; ');
   const others = alternatives
@@ -109,7 +108,7 @@ export function draftRow(
     ...documentCells(document),
     ...(irm ? irmCells(irm) : NO_IRM),
   };
-  for (const field of NEEDED) cells[field] ??= gap('No document states it.');
+  for (const field of STATED_BY_DOCUMENT) cells[field] ??= gap('No document states it.');
   if (irm && amount !== null) {
     const mark = unsure ? { mark: 'guess' as const } : {};
     const choice = others === '' ? '' : ` Others would suit nearly as well; choose from the list: ${others}.`;
@@ -119,7 +118,7 @@ export function draftRow(
   return { cells, confidence, why, alternatives, documents: document.documents };
 }
 
-/** The gaps of rows, which a person has to fill in. `row` is the Excel row. */
+/** The cells that a person has to fill in. `row` is the Excel row. */
 export function gapsOf(rows: readonly DraftRow[]): { row: number; field: keyof Mapping; reason: string }[] {
   return rows.flatMap(({ cells }, index) =>
     (Object.entries(cells) as [keyof Mapping, DraftCell | undefined][]).flatMap(([field, cell]) =>

@@ -5,6 +5,7 @@ import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
 import type { OpenIrm } from '../proposals/score';
 import { BULK_COLUMNS, type ColumnField, headerOf, isExtraField } from '../../domain/rules/columns';
+import type { Finding } from '../../domain/rules/finding';
 import { cutText, harmless } from '../../domain/text';
 import { finishBulkSheet } from '../../workbook/bulk-sheet';
 import type { NewCell } from '../../workbook/read';
@@ -22,23 +23,16 @@ const LEGEND: readonly (readonly [CellMark | null, string])[] = [
 const NOTE_BYTES = 1_000;
 const IRM_SHEET = 'IRMs';
 
-interface DraftWorkbook {
-  rows: readonly DraftRow[];
-  /** The text at the top of the legend. */
-  title: string;
-  /** Findings of the check, by Excel row and field. */
-  findings: readonly { row: number | null; field: string | null; severity: string; message: string }[];
-}
-
 /**
- * Drafted rows as a workbook that tells what `ebrc check` says of it.
- * @param of the exporter's id or e-mail, and a name for the sheet that is checked
- * @returns the bytes, whether they pass, and what is refused
+ * Checks drafted rows as `ebrc check` does, and writes them into a workbook with the findings.
+ * @param of the exporter's id or e-mail, and a name for the checked sheet
+ * @param draft its rows, and the text at the top of the legend
+ * @returns the bytes, whether the check passed, and its errors
  */
 export async function checkedDraft(
   deps: LedgerDependencies,
   of: { exporter: string; name: string },
-  draft: Omit<DraftWorkbook, 'findings'>,
+  draft: { rows: readonly DraftRow[]; title: string },
 ): Promise<Pick<CheckOutcome, 'ok' | 'errors'> & { workbook: Buffer }> {
   const source = { name: of.name, cells: draftValues(draft.rows) };
   const { ok, errors, warnings } = await checkFile(deps, { source, exporter: of.exporter });
@@ -46,10 +40,13 @@ export async function checkedDraft(
 }
 
 /**
- * In the upload template's form, with each cell's source in its note, coloured gaps and guesses, and other IRMs to
- * choose from, which changes the IRM's other cells.
+ * Writes rows in the form of the upload template. Notes give each cell's source; gaps and guesses are coloured;
+ * choosing another IRM from a list changes the row's other IRM cells.
  */
-async function writeDraftWorkbook({ rows, title, findings }: DraftWorkbook): Promise<Buffer> {
+async function writeDraftWorkbook(
+  draft: Parameters<typeof checkedDraft>[2] & { findings: readonly Finding[] },
+): Promise<Buffer> {
+  const { rows, title, findings } = draft;
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
   for (const cells of draftValues(rows)) sheet.addRow(cells);
@@ -62,16 +59,13 @@ async function writeDraftWorkbook({ rows, title, findings }: DraftWorkbook): Pro
       const found = (findingsByCell.get(`${number} ${field}`) ?? []).map(({ message }) => message);
       if (draft) explain(sheet.getCell(number, at + 1), draft, found);
     });
-    if (row.alternatives.length > 0) offer(sheet, number, row, irms);
+    if (row.alternatives.length > 0) addChoice(sheet, number, row, irms);
   });
   writeLegend(workbook, title, findings);
   return finishBulkSheet(workbook, sheet);
 }
 
-/**
- * The values of the sheet, its headers first. It has two columns more than the template, for people; they stay in the
- * workbook.
- */
+/** The sheet's values, headers first. Two further columns are for people and are not sent. */
 function draftValues(rows: readonly DraftRow[]): NewCell[][] {
   const valueOf = ({ cells }: DraftRow, field: ColumnField) =>
     isExtraField(field) ? (field === 'isThirdPartyExport' ? 'N' : null) : cellValue(field, cells[field]?.value ?? null);
@@ -81,7 +75,7 @@ function draftValues(rows: readonly DraftRow[]): NewCell[][] {
   ];
 }
 
-/** The note and the colour of a cell. */
+/** Sets a cell's note and colour. */
 function explain(cell: Cell, { note, mark }: DraftCell, found: readonly string[]): void {
   cell.note = cutText([note, ...found].join('\n'), NOTE_BYTES);
   const fill = found.length > 0 && mark !== 'gap' ? (mark ?? 'guess') : mark;
@@ -94,14 +88,14 @@ function cellValue(field: MappingField, value: string | number | null): NewCell 
   return typeof value === 'string' && isDate(field) ? midnight(value) : value;
 }
 
-/** The IRMs of rows with a choice, looked up by number. @returns the last row of each number */
+/** Writes the sheet of alternative IRMs, by number. @returns the numbers that it has, and its last row */
 function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: ReadonlySet<string>; last: number } {
   const offered = new Map<string, OpenIrm>();
-  const doubled = new Set<string>();
+  const ambiguous = new Set<string>();
   for (const { alternatives } of rows) {
     for (const irm of alternatives) {
       const before = offered.get(irm.irmNumber);
-      if (before && (before.irmAdCode !== irm.irmAdCode || before.irmDt !== irm.irmDt)) doubled.add(irm.irmNumber);
+      if (before && (before.irmAdCode !== irm.irmAdCode || before.irmDt !== irm.irmDt)) ambiguous.add(irm.irmNumber);
       offered.set(irm.irmNumber, irm);
     }
   }
@@ -109,7 +103,7 @@ function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: Read
   sheet.columns = IRM_FIELDS.map((field) => ({ header: field, width: 18 }));
   const known = new Set<string>();
   for (const irm of offered.values()) {
-    if (doubled.has(irm.irmNumber)) continue;
+    if (ambiguous.has(irm.irmNumber)) continue;
     known.add(irm.irmNumber);
     const cells = irmCells(irm);
     sheet.addRow(IRM_FIELDS.map((field) => cellValue(field, cells[field]?.value ?? null)));
@@ -120,8 +114,13 @@ function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: Read
 
 const LIST_LENGTH = 250;
 
-/** A list of the IRMs that fit; the other cells of the IRM are looked up by the chosen one. */
-function offer(sheet: Worksheet, row: number, { cells, alternatives }: DraftRow, irms: ReturnType<typeof writeIrms>) {
+/** Adds a drop-down of the IRMs that fit. The row's other IRM cells are formulas that look up the chosen one. */
+function addChoice(
+  sheet: Worksheet,
+  row: number,
+  { cells, alternatives }: DraftRow,
+  irms: ReturnType<typeof writeIrms>,
+) {
   const chosen = cells.irmNumber?.value;
   const numbers = alternatives
     .map(({ irmNumber }) => irmNumber)
@@ -154,7 +153,7 @@ function offer(sheet: Worksheet, row: number, { cells, alternatives }: DraftRow,
   });
 }
 
-/** A value as a literal of a formula. */
+/** A value as a literal in a formula. */
 function literal(field: MappingField, value: string | number): string {
   if (typeof value === 'number') return String(value);
   if (!isDate(field)) return `"${value.replaceAll('"', '""')}"`;
@@ -162,7 +161,7 @@ function literal(field: MappingField, value: string | number): string {
   return `DATE(${year},${month},${day})`;
 }
 
-function writeLegend(workbook: Workbook, title: string, findings: DraftWorkbook['findings']): void {
+function writeLegend(workbook: Workbook, title: string, findings: readonly Finding[]): void {
   const sheet = workbook.addWorksheet('Legend');
   sheet.getColumn(1).width = 12;
   sheet.getColumn(2).width = 110;

@@ -1,5 +1,5 @@
-import { draftRow, gapsOf, type DocumentFacts, type Drafted, type DraftRow } from './cells';
-import { documentKey, earlierFirst, joinDocuments, withoutBill, type JoinedDocuments } from './join';
+import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from './cells';
+import { documentKey, earlierFirst, joinDocuments, withoutBill } from './join';
 import type { ExtractionMapping } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { subtractAmounts } from '../../domain/money';
@@ -24,18 +24,18 @@ export interface DraftOutcome {
   /** What a person has to fill in or correct; `row` is the Excel row. */
   gaps: { row: number; field: string; reason: string }[];
   files: DraftFile[];
-  /** Whether the workbook passes `ebrc check` as it is. */
+  /** Whether the workbook passes `ebrc check` unchanged. */
   ok: boolean;
   notes: string[];
 }
 
-/** A workbook in upload form from bills, invoices and free balances, to edit and file. @throws RefusedError */
+/** Drafts a filing from bills, invoices and free balances, as a workbook to edit and file. @throws RefusedError */
 export async function draftFiling(
   deps: EbrcClientDependencies,
   args: {
     /** Id or e-mail. */
     exporter: string;
-    /** PDFs, and folders of them. */
+    /** PDF files, and folders with PDFs. */
     paths: readonly string[];
     /** Default: 101 if there are shipping bills, 103 if there are only invoices. */
     uploadType?: UploadType;
@@ -49,9 +49,9 @@ export async function draftFiling(
   const iec = (await getExporter(pool, exporterId))?.iec ?? null;
   const { documents, files } = await readDocuments(deps, { paths, mapping, iec }, wait);
   const joined = joinDocuments(documents);
-  const { type, facts, notes, out } = chooseType(joined, asked);
-  for (const { document, why } of out) omitDocument(files, document, why);
-  const { open, settled } = await openOf(deps, exporterId, facts);
+  const { type, facts, notes, out: leftOut } = chooseType(joined, asked);
+  for (const { document, why } of leftOut) omitDocument(files, document, why);
+  const { open, settled } = await openAmounts(deps, exporterId, facts);
   for (const document of settled) omitDocument(files, document, 'its whole value is mapped already');
   const all = rowsOf((await openIrms(pool, exporterId, { rows: await listIrms(pool, exporterId) })).irms, open);
   const rows = all.slice(0, MAX_ROWS_PER_SUBMISSION);
@@ -67,29 +67,30 @@ export async function draftFiling(
   return { workbook, uploadType: type, rows: rows.length, gaps, files, ok, notes };
 }
 
-interface Selection {
-  type: UploadType;
-  facts: DocumentFacts[];
-  notes: string[];
-  out: { document: DocumentFacts; why: string }[];
-  /** The note of the cell `uploadType`. */
-  cell: { note: string; mark?: 'guess' };
-}
-
-/** A filing has one upload type. Documents that need another type are named instead of being filed under this one. */
-function chooseType(joined: JoinedDocuments, asked: UploadType | undefined): Selection {
+/** Chooses the filing's upload type. Documents that need another type are reported and left out. */
+function chooseType(joined: ReturnType<typeof joinDocuments>, asked: UploadType | undefined) {
   const selected = selectDocuments(joined, asked);
   const { type, cell } = selected;
-  const own = { value: type, ...cell };
+  const typeCell = { value: type, ...cell };
   const typed = selected.facts.map((each) => ({
     ...each,
     uploadType: type,
-    cells: { ...each.cells, uploadType: own },
+    cells: { ...each.cells, uploadType: typeCell },
   }));
   return { ...selected, facts: typed.sort(earlierFirst) };
 }
 
-function selectDocuments({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Selection {
+function selectDocuments(
+  { bills, invoices }: ReturnType<typeof joinDocuments>,
+  asked: UploadType | undefined,
+): {
+  type: UploadType;
+  facts: DocumentFacts[];
+  notes: string[];
+  out: { document: DocumentFacts; why: string }[];
+  /** Note and mark of the cell `uploadType`. */
+  cell: { note: string; mark?: 'guess' };
+} {
   if (asked === DIRECT_EXPORT || asked === 104) {
     const facts = [...bills, ...invoices.map(withoutBill)];
     return { type: asked, cell: REQUESTED_TYPE, facts, out: [], notes: [] };
@@ -127,8 +128,8 @@ function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: str
   }
 }
 
-/** The open amount of each document, less the amounts of live rows and certificates. */
-async function openOf({ pool }: EbrcClientDependencies, exporterId: string, facts: readonly DocumentFacts[]) {
+/** The open amount of each document: its value minus live rows and certificates. */
+async function openAmounts({ pool }: EbrcClientDependencies, exporterId: string, facts: readonly DocumentFacts[]) {
   const known = new Map(
     (await ledgerDocuments(pool, exporterId, { open: false })).map((each) => [documentKey(each), each]),
   );
@@ -138,7 +139,7 @@ async function openOf({ pool }: EbrcClientDependencies, exporterId: string, fact
     const before = known.get(documentKey(each));
     const taken = before ? subtractAmounts(before.value, before.open) : '0';
     const left = subtractAmounts(each.value, taken);
-    // A document without a value is kept: the value is a gap.
+    // A document without a value is kept, with the value as a gap.
     if (Number(taken) > 0 && Number(left) <= 0) settled.push(each);
     else open.push({ ...each, open: left });
   }
@@ -152,15 +153,15 @@ const NO_REMITTANCE = {
 
 function rowsOf(irms: readonly OpenIrm[], documents: readonly DocumentFacts[]): DraftRow[] {
   const { proposals } = propose(irms, documents);
-  const rows = documents.flatMap((document): Drafted[] => {
-    const own = proposals.filter((proposal) => proposal.document === document);
-    if (own.length > 0) return own.map((proposal) => ({ ...proposal, document }));
+  const rows = documents.flatMap((document): Parameters<typeof draftRow>[0][] => {
+    const matching = proposals.filter((proposal) => proposal.document === document);
+    if (matching.length > 0) return matching.map((proposal) => ({ ...proposal, document }));
     return [{ ...NO_REMITTANCE, document }];
   });
   return rows.map((row, index) => draftRow(row, index + 1));
 }
 
-/** The gaps, and everything else that the check refuses. */
+/** The gaps and all other errors of the check. */
 function withErrors(
   gaps: DraftOutcome['gaps'],
   errors: readonly { row: number | null; field: string | null; message: string }[],

@@ -1,52 +1,48 @@
 import { compareFilingDates, dayNumber, isFilingDate } from '../../domain/dates';
 import type { ExtractionKind } from '../extraction/contracts';
-import type { DocumentField, MappedDocument } from '../extraction/mapping';
+import type { DocumentField, mapDocument } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
 import { comparableText } from '../../domain/identity';
 import { compareAmounts, sumAmounts } from '../../domain/money';
 import type { CellMark, DocumentFacts, DraftCell, DraftCells } from './cells';
 
-export interface ReadDocument extends MappedDocument {
-  file: string;
-}
+export type ReadDocument = ReturnType<typeof mapDocument> & { file: string };
 
-export interface JoinedDocuments {
-  /** Shipping bills, each with the invoices that belong to it. */
-  bills: DocumentFacts[];
-  /** Invoices without a shipping bill. */
-  invoices: DocumentFacts[];
-}
-
-/** An invoice of a shipping bill; `guess`: no number says so. */
+/** An invoice of a shipping bill. `guess`: they were not matched by a number. */
 interface JoinedInvoice {
   invoice: ReadDocument;
   guess: boolean;
 }
 
-/** A shipping bill and its invoice are rarely dated further apart. */
-const DAYS_APART = 60;
-/** Freight and insurance are part of the invoice amount, but not of the bill's FOB value. */
-const VALUES_APART = 0.25;
+/** A shipping bill and its invoice are rarely further apart. */
+const MAX_DAYS_APART = 60;
+/** Relative difference allowed, because an invoice includes freight and insurance and a bill's FOB value does not. */
+const MAX_VALUE_DIFFERENCE = 0.25;
 const MAX_BILL_NO_LENGTH = 20;
 
-/** Matches bills with invoices by their numbers, else by currency, value and date if they fit one bill: a guess. */
-export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocuments {
+/** Matches bills and invoices by number, else by currency, value and date if just one bill fits, which is a guess. */
+export function joinDocuments(documents: readonly ReadDocument[]): {
+  /** Shipping bills, each with its invoices. */
+  bills: DocumentFacts[];
+  /** Invoices without a shipping bill. */
+  invoices: DocumentFacts[];
+} {
   const bills = documents.filter(({ kind }) => kind === 'shipping-bill');
   const invoices = documents.filter(({ kind }) => kind === 'invoice');
   const joined = new Map<ReadDocument, JoinedInvoice[]>();
-  const alone: ReadDocument[] = [];
+  const unmatched: ReadDocument[] = [];
   for (const invoice of invoices) {
-    const named = bills.filter((bill) => isNamed(bill, invoice));
-    const [likely, another] = named.length > 0 ? [] : bills.filter((bill) => isLike(bill, invoice));
+    const named = bills.filter((bill) => namesInvoice(bill, invoice));
+    const [likely, another] = named.length > 0 ? [] : bills.filter((bill) => fitsInvoice(bill, invoice));
     const bill = named[0] ?? (another ? undefined : likely);
-    if (!bill) alone.push(invoice);
+    if (!bill) unmatched.push(invoice);
     else joined.set(bill, [...(joined.get(bill) ?? []), { invoice, guess: named.length === 0 }]);
   }
-  return { bills: bills.map((bill) => billFacts(bill, joined.get(bill) ?? [])), invoices: alone.map(invoiceFacts) };
+  return { bills: bills.map((bill) => billFacts(bill, joined.get(bill) ?? [])), invoices: unmatched.map(invoiceFacts) };
 }
 
-function isNamed({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {
+function namesInvoice({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {
   const same = (a: string | undefined, b: string | undefined) => !!a && !!b && comparableText(a) === comparableText(b);
   return (
     same(bill.number, invoice.shippingBillNumber) ||
@@ -54,18 +50,18 @@ function isNamed({ values: bill }: ReadDocument, { values: invoice }: ReadDocume
   );
 }
 
-function isLike({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {
+function fitsInvoice({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {
   // A bill that names other invoices does not belong to this one.
   if ((bill.invoiceNumbers ?? []).length > 0) return false;
   if (!bill.value || !invoice.value || !bill.currency || bill.currency !== invoice.currency) return false;
   if (!isFilingDate(bill.date) || !isFilingDate(invoice.date)) return false;
   const apart = Math.abs(dayNumber(bill.date) - dayNumber(invoice.date));
-  return apart <= DAYS_APART && compareAmounts(bill.value, invoice.value) === 0;
+  return apart <= MAX_DAYS_APART && compareAmounts(bill.value, invoice.value) === 0;
 }
 
 const KIND_NAMES: Record<ExtractionKind, string> = { 'shipping-bill': 'Shipping bill', invoice: 'Invoice' };
 
-/** A cell made from a field of a document; undefined if the document does not have it. */
+/** A cell with a field of a document; undefined if the document does not have it. */
 function cellOf(document: ReadDocument | undefined, field: DocumentField, mark?: CellMark): DraftCell | undefined {
   const value = document?.values[field];
   if (!document || value === undefined || Array.isArray(value)) return undefined;
@@ -86,7 +82,7 @@ function billFacts(bill: ReadDocument, joined: readonly JoinedInvoice[]): Docume
     portCode: cellOf(bill, 'portCode') ?? cellOf(invoice, 'portCode', mark),
     billNo: billNoOf(bill, joined),
     sbCumInvoiceFCC: cellOf(bill, 'currency') ?? cellOf(invoice, 'currency', 'guess'),
-    sbCumInvoiceValueinFCC: value && withDoubt(value, joined),
+    sbCumInvoiceValueinFCC: value && markIfContradicted(value, joined),
     gstinInvoiceNumber: cellOf(bill, 'gstInvoiceNumber') ?? cellOf(invoice, 'gstInvoiceNumber', mark),
     gstinInvoiceDate: cellOf(bill, 'gstInvoiceDate') ?? cellOf(invoice, 'gstInvoiceDate', mark),
   });
@@ -96,13 +92,13 @@ function billFacts(bill: ReadDocument, joined: readonly JoinedInvoice[]): Docume
   });
 }
 
-/** The exporter's own reference: one invoice, or the first of several. */
+/** The exporter's own reference: the number of the invoice, or of the first of several. */
 function billNoOf(bill: ReadDocument, joined: readonly JoinedInvoice[]): DraftCell | undefined {
   const named = [
     ...(bill.values.invoiceNumbers ?? []),
     ...joined.flatMap(({ invoice }) => invoice.values.number ?? []),
   ];
-  // Compared in one spelling: the same number written in two ways is one invoice.
+  // Grouped by comparable form, because one number spelled in two ways is one invoice.
   const numbers = [...groupBy(named, comparableText).values()].map(([first]) => first);
   const [number] = numbers;
   if (number === undefined) return undefined;
@@ -117,7 +113,7 @@ function billNoOf(bill: ReadDocument, joined: readonly JoinedInvoice[]): DraftCe
   return { value: short, note: source, ...(joined[0]?.guess && { mark: 'guess' as const }) };
 }
 
-/** The sum of the invoices, used if the bill has no value. */
+/** The sum of the invoices, for a bill without a value. */
 function invoiceSum(invoices: readonly ReadDocument[]): DraftCell | undefined {
   const values = invoices.flatMap(({ values: { value } }) => value ?? []);
   if (values.length === 0 || values.length < invoices.length) return undefined;
@@ -126,11 +122,11 @@ function invoiceSum(invoices: readonly ReadDocument[]): DraftCell | undefined {
   return { value: Number(sumAmounts(values)), note, mark: 'guess' };
 }
 
-/** Marks a value that the invoices contradict. */
-function withDoubt(cell: DraftCell, joined: readonly JoinedInvoice[]): DraftCell {
+/** Marks a value as a guess if the invoices contradict it. */
+function markIfContradicted(cell: DraftCell, joined: readonly JoinedInvoice[]): DraftCell {
   const sum = invoiceSum(joined.map(({ invoice }) => invoice))?.value;
   if (typeof sum !== 'number' || typeof cell.value !== 'number' || cell.value === 0) return cell;
-  if (Math.abs(sum - cell.value) <= VALUES_APART * cell.value) return cell;
+  if (Math.abs(sum - cell.value) <= MAX_VALUE_DIFFERENCE * cell.value) return cell;
   return { ...cell, mark: 'guess', note: `${cell.note}. The invoices say ${sum}.` };
 }
 
@@ -149,7 +145,7 @@ function invoiceFacts(invoice: ReadDocument): DocumentFacts {
   return factsOf(cells, { buyer: invoice.values.buyer ?? null, documents: [invoice.file] });
 }
 
-/** An invoice of goods without its shipping bill: the fields of the bill are left as gaps. */
+/** An invoice of goods without its shipping bill. The fields of the bill become gaps. */
 export function withoutBill(invoice: DocumentFacts): DocumentFacts {
   const { sbCumInvoiceNumber: _number, sbCumInvoiceDate: _date, ...cells } = invoice.cells;
   const gap = (what: string): DraftCell => ({
@@ -184,12 +180,12 @@ function factsOf(
   };
 }
 
-/** The key by which a document is recognised as the same one. */
+/** Identifies a document. */
 export function documentKey({ number, date }: Pick<DocumentFacts, 'number' | 'date'>): string {
   return JSON.stringify([comparableText(number), date]);
 }
 
-/** Earlier documents first. */
+/** Orders documents by date. */
 export function earlierFirst(a: DocumentFacts, b: DocumentFacts): number {
   return isFilingDate(a.date) && isFilingDate(b.date) ? compareFilingDates(a.date, b.date) : 0;
 }

@@ -9,20 +9,20 @@ import { extractFiles, type ExtractedFile, type ExtractWait, pdfPaths, readPdf }
 
 export interface DraftFile {
   file: string;
-  /** Null if its kind is not known. */
+  /** Null if the kind is not known. */
   kind: ExtractionKind | null;
   state: ExtractedFile['state'];
-  /** Why it is not in the draft; null for a file that is. */
+  /** Why the file is not in the draft; null if it is. */
   error: { code: string; message: string } | null;
 }
 
-/** Names of files and folders that indicate the kind of a PDF. */
+/** Names of files and folders that tell the kind of a PDF. */
 const BY_NAME: readonly (readonly [ExtractionKind, RegExp])[] = [
   ['shipping-bill', /shipping[-_ ]?bills?|(^|[^a-z])sbs?([^a-z]|$)/i],
   ['invoice', /invoices?|(^|[^a-z])inv([^a-z]|$)/i],
 ];
 
-/** Documents in the ledger are taken from it, others extracted if a name gives their kind, each on its own. */
+/** Takes documents from the ledger, and extracts others if a name tells their kind. No failure affects another file. */
 export async function readDocuments(
   deps: EbrcClientDependencies,
   { paths, mapping, iec }: { paths: readonly string[]; mapping: ExtractionMapping; iec: string | null },
@@ -61,7 +61,7 @@ async function sourcesOf(
   files: readonly string[],
 ): Promise<{ file: string; sha256: string | null; kind: ExtractionKind | null; full: boolean }[]> {
   const hashes = new Map<string, string | null>();
-  // The file is read again when it is sent, so that the contents of hundreds of files are not held in memory.
+  // Contents are not kept, because there may be hundreds of files; each is read again when it is sent.
   for (const file of files) hashes.set(file, (await readPdf(file)).sha256);
   const known = await extractedEndpoints(
     pool,
@@ -81,7 +81,7 @@ async function sourcesOf(
   });
 }
 
-/** The file's own name first, then its folder's. */
+/** The kind by the file's name, else by its folder's. */
 function kindByName(file: string): ExtractionKind | null {
   for (const text of [basename(file), dirname(file)]) {
     const kinds = BY_NAME.filter(([, pattern]) => pattern.test(text));
@@ -90,7 +90,7 @@ function kindByName(file: string): ExtractionKind | null {
   return null;
 }
 
-/** Why a document is not part of this draft: it belongs to another exporter, or is a second copy. */
+/** Why a document is left out: it belongs to another exporter, or is a second copy. */
 function reasonToSkip(
   { file, kind, values }: ReadDocument,
   { iec, seen }: { iec: string | null; seen: Map<string, string> },

@@ -19,19 +19,18 @@ import {
   noteFailedCall,
   takeSlot,
   type Pace,
-  type FailureScope,
 } from './extractions';
 import { readWithHash } from '../../documents/stored-document';
 import { failureOf, notYet, refusal } from '../../activities/application-failure';
 import { withHeartbeat, keepTrying } from '../../activities/call-context';
 import type { Deps, ExtractionDependencies } from '../../activities/dependencies';
 
-/** The service was answered in a way that a repeat may fix: tries of one document, each of which may be paid for. */
+/** Calls per document after failures that a repeat may fix. Each call may be paid for. */
 const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
 
-/** The service refused the document (`refused`), or what prevents a repeat. Other kinds: something of ours. */
-const MEANINGS: Readonly<Partial<Record<ErrorKind, FailureScope | 'refused'>>> = {
+/** Where a failed call's cause lies, or that the service refused the document. Other kinds are caused on our side. */
+const SCOPE_OF_KIND: Readonly<Partial<Record<ErrorKind, 'document' | 'rate' | 'service' | 'refused'>>> = {
   not_sent: 'service',
   timeout: 'document',
   connection_lost: 'document',
@@ -44,20 +43,20 @@ const MEANINGS: Readonly<Partial<Record<ErrorKind, FailureScope | 'refused'>>> =
   refused: 'refused',
 };
 
-/** The hash under which a failure caused by address or key is kept. */
+/** Identifies the address and key, for failures that they cause. */
 export function accessOf(url: string, key: string): string {
   return createHash('sha256').update(`${url}\n${key}`).digest('hex');
 }
 
-/** Looks for a kept answer, and makes the record of a document that is new. */
+/** Finds a stored answer, or records a new document. */
 async function openExtraction(
   { extraction, pool }: Deps,
   asked: ExtractDocumentInput,
 ): Promise<{
-  /** What is wrong with the input; nothing else is set then. */
+  /** What is wrong with the input. If anything is, nothing else is set. */
   problems: string[];
   extractionId: string;
-  /** What the ledger has already. */
+  /** The outcome that the ledger already has. */
   result: ExtractDocumentResult | null;
 }> {
   const { data: input, error } = extractDocumentInput.safeParse(asked, IN_PLAIN_WORDS);
@@ -70,7 +69,7 @@ async function openExtraction(
   return { problems: [], extractionId: row.extractionId, result: resultOf(row, true) };
 }
 
-/** One call to the service, when its turn has come. Whatever comes of it is in the ledger before this ends. */
+/** Calls the service once, when a slot is free. The outcome is in the ledger before this ends. */
 async function askExtraction(
   { extraction, pool, settings, documents, logger }: Deps,
   { extractionId }: { extractionId: string },
@@ -95,14 +94,14 @@ async function askExtraction(
   const file = stored.content;
   const problem = pdfProblem(file);
   const outcome = problem
-    ? refusedBy(extractionId, problem)
+    ? refusedOutcome(extractionId, problem)
     : await withHeartbeat(service, (call) =>
         api.extract(operation, { file, fileName: row.fileName }, { ...call, exporterId: undefined }),
       ).then(
-        (answer) => answered(extractionId, answer),
-        (error: unknown) => failed(error, row, { file, pool, pace, access }),
+        (answer) => answeredOutcome(extractionId, answer),
+        (error: unknown) => failedOutcome(error, row, { file, pool, pace, access }),
       );
-  // An answer that was paid for is not given up because PostgreSQL restarts.
+  // An answer that was paid for must not be lost to a restart of PostgreSQL.
   await keepTrying(
     () => settleExtraction(pool, outcome),
     (error) => logger.warn({ err: error }, 'an extraction could not be recorded yet'),
@@ -119,18 +118,18 @@ function configured(extraction: ExtractionDependencies | undefined): ExtractionD
   throw refusal('extraction_unconfigured', message);
 }
 
-function answered(extractionId: string, { data, answer, problem }: Extraction): ExtractionOutcome {
+function answeredOutcome(extractionId: string, { data, answer, problem }: Extraction): ExtractionOutcome {
   if (data !== null && problem === null) return { extractionId, state: 'extracted', data };
   const error = `${problem ?? 'The answer has no data'}; the whole answer is kept.`;
   return { extractionId, state: 'failed', answer, errorCode: 'unknown_shape', error };
 }
 
-function refusedBy(extractionId: string, { code, message }: { code: string; message: string }): ExtractionOutcome {
+function refusedOutcome(extractionId: string, { code, message }: { code: string; message: string }): ExtractionOutcome {
   return { extractionId, state: 'refused', errorCode: code, error: message };
 }
 
-/** What a failed call comes to. @throws ApplicationFailure where a repeat may fix it */
-async function failed(
+/** The outcome of a failed call. @throws ApplicationFailure if a repeat may fix it */
+async function failedOutcome(
   error: unknown,
   { extractionId, service }: ExtractionRow,
   { file, pool, pace, access }: { file: Buffer; pool: pg.Pool; pace: Pace; access: string },
@@ -140,10 +139,10 @@ async function failed(
     throw error;
   }
   const { kind, message, retryAfterMs } = error;
-  const scope = MEANINGS[kind];
+  const scope = SCOPE_OF_KIND[kind];
   if (scope === 'refused') {
     const hint = isEncrypted(file) ? ' The PDF is encrypted: save it without a password.' : '';
-    return refusedBy(extractionId, { code: kind, message: `${asSentence(message)}${hint}` });
+    return refusedOutcome(extractionId, { code: kind, message: `${asSentence(message)}${hint}` });
   }
   if (scope === undefined) return { extractionId, state: 'failed', errorCode: kind, error: message, access };
   const noted = { extractionId, service, scope, reason: message, atLeastMs: retryAfterMs, pace };

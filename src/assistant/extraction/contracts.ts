@@ -5,7 +5,7 @@ import type { Operation } from '../../domain/service/operations';
 const DOCUMENT_KINDS = ['shipping-bill', 'invoice'] as const;
 export type ExtractionKind = (typeof DOCUMENT_KINDS)[number];
 
-/** The endpoints of the extraction service (spec: "Extraction service"), and the operation that calls each. */
+/** The endpoints of the extraction service (spec: "Extraction service") and their operations. */
 export const EXTRACTION_OPERATIONS = {
   'shipping-bill': 'extractShippingBill',
   'shipping-bill-full': 'extractShippingBillFull',
@@ -17,7 +17,7 @@ export function endpointOf(kind: ExtractionKind, full: boolean): ExtractionEndpo
   return kind === 'shipping-bill' && full ? 'shipping-bill-full' : kind;
 }
 
-/** `extract/<endpoint>/<sha256 of the PDF>`: a second request for the same document joins the run in progress. */
+/** `extract/<endpoint>/<sha256 of the PDF>`. A second request for the same document joins the running workflow. */
 export function extractionWorkflowId(endpoint: ExtractionEndpoint, sha256: string): string {
   return `extract/${endpoint}/${sha256}`;
 }
@@ -40,7 +40,7 @@ export const extractDocumentInput = z
   });
 export type ExtractDocumentInput = z.input<typeof extractDocumentInput>;
 
-/** Outcome of an extraction. The data itself is in the ledger, under `extractionId`. */
+/** The outcome of an extraction. The data is in the ledger, under `extractionId`. */
 export const extractDocumentResult = z.object({
   state: z
     .enum(['extracted', 'refused', 'failed'])

@@ -2,15 +2,13 @@ import { filingDateFromAnything, parseFilingDate } from '../../domain/dates';
 import { canonicalAmount, withoutGrouping } from '../../domain/money';
 import { meansNoValue } from '../../domain/text';
 
-/** Converters for values of extracted data. Each returns a text, or says why it cannot. */
+/** Converters for extracted values. Each returns a text, or says why it cannot. */
 export const CONVERTERS = ['text', 'date', 'amount', 'currency', 'digits', 'code', 'port'] as const;
 export type Converter = (typeof CONVERTERS)[number];
 
-export type Converted = { ok: true; value: string } | { ok: false; why: string };
-
-/** Nothing longer is a date, an amount or a currency; some of their patterns backtrack on a long text. */
-const LONGEST = 200;
-const OF_ANY_LENGTH: readonly Converter[] = ['text', 'digits', 'code', 'port'];
+/** No date, amount or currency is longer, and some of their patterns backtrack on long texts. */
+const MAX_LENGTH = 200;
+const UNLIMITED: readonly Converter[] = ['text', 'digits', 'code', 'port'];
 
 /**
  * - `text`: spaces at both ends are removed; a number becomes its digits.
@@ -22,12 +20,15 @@ const OF_ANY_LENGTH: readonly Converter[] = ['text', 'digits', 'code', 'port'];
  * - `code`: letters and digits, upper-cased.
  * - `port`: the first port code in the text, such as `INNSA1`.
  */
-export function convert(value: unknown, converter: Converter): Converted {
+export function convert(
+  value: unknown,
+  converter: Converter,
+): { ok: true; value: string } | { ok: false; why: string } {
   const text = textOf(value);
   if (text === null) return { ok: false, why: 'it is neither text nor a number' };
   if (meansNoValue(text)) return { ok: false, why: 'it is empty' };
   const trimmed = text.trim();
-  if (trimmed.length > LONGEST && !OF_ANY_LENGTH.includes(converter)) return { ok: false, why: 'it is too long' };
+  if (trimmed.length > MAX_LENGTH && !UNLIMITED.includes(converter)) return { ok: false, why: 'it is too long' };
   return CONVERT[converter](trimmed);
 }
 
@@ -36,17 +37,18 @@ function textOf(value: unknown): string | null {
   return typeof value === 'number' && Number.isFinite(value) ? canonicalAmount(value) : null;
 }
 
-const found = (value: string | null | undefined, why: string): Converted =>
+const orReason = (value: string | null | undefined, why: string): ReturnType<typeof convert> =>
   value ? { ok: true, value } : { ok: false, why };
 
-const CONVERT: Record<Converter, (text: string) => Converted> = {
-  text: (text) => found(text, 'it is empty'),
-  date: (text) => found(dayFirstDate(text), 'it is not a date that names one day'),
-  amount: (text) => found(amountOf(text), 'it is not an amount'),
-  currency: (text) => found(currencyOf(text), 'it names no currency'),
-  digits: (text) => found(text.replace(/\D/g, ''), 'it has no digits'),
-  code: (text) => found(text.toUpperCase().replace(/[^A-Z0-9]/g, ''), 'it has no letters and digits'),
-  port: (text) => found(/\bIN[A-Z]{3}[0-9A-Z]\b/.exec(text.toUpperCase())?.[0], 'it has no port code such as INNSA1'),
+const CONVERT: Record<Converter, (text: string) => ReturnType<typeof convert>> = {
+  text: (text) => orReason(text, 'it is empty'),
+  date: (text) => orReason(dayFirstDate(text), 'it is not a date that names one day'),
+  amount: (text) => orReason(amountOf(text), 'it is not an amount'),
+  currency: (text) => orReason(currencyOf(text), 'it names no currency'),
+  digits: (text) => orReason(text.replace(/\D/g, ''), 'it has no digits'),
+  code: (text) => orReason(text.toUpperCase().replace(/[^A-Z0-9]/g, ''), 'it has no letters and digits'),
+  port: (text) =>
+    orReason(/\bIN[A-Z]{3}[0-9A-Z]\b/.exec(text.toUpperCase())?.[0], 'it has no port code such as INNSA1'),
 };
 
 const PARTS = /^(\d{1,2})[./\- ](\d{1,2})[./\- ](\d{4}|\d{2})(?:[ T].*)?$/;
@@ -64,7 +66,7 @@ function numericDate(day: string, month: string, year: string): string | null {
   return parsed.ok ? parsed.date : null;
 }
 
-/** `DD-Month-YYYY` of a date that names its month; null for any other text. */
+/** `DD-Month-YYYY` for a date that names its month; null for any other text. */
 function dayMonthYear(text: string): string | null {
   const [, day, month, year] = NAMED.exec(text) ?? [];
   if (day && month && year) return `${day.padStart(2, '0')}-${month}-${fullYear(year)}`;
@@ -76,7 +78,7 @@ const fullYear = (year: string): string => (year.length === 2 ? `20${year}` : ye
 
 function amountOf(text: string): string | null {
   const plain = text.replace(/\p{Sc}|(?<![A-Za-z.])[A-Za-z.]*[A-Za-z]\.?|\/-|\s|'/gu, '');
-  // Letters between digits do not make one number of two: 1.5E3 is not 1.53, and 2 bags at 500 is not 2500.
+  // Letters between digits do not join them: 1.5E3 is not 1.53, and "2 bags at 500" is not 2500.
   if (/[A-Za-z]/.test(/\d.*\d/s.exec(text)?.[0] ?? '')) return null;
   const negative = /^\(.*\)$|^-|-$/.test(plain);
   const digits = plain.replace(/[()-]/g, '');

@@ -14,7 +14,7 @@ import { basename, join } from 'node:path';
 import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/pdf';
 
 export interface ExtractWait {
-  /** Documents that are not answered within this time continue in the background; default 15 minutes. */
+  /** Documents without an answer in this time continue in the background; default 15 minutes. */
   withinMs?: number;
   onProgress?: (progress: { done: number; of: number }) => void;
   onNotice?: (notice: string) => void;
@@ -25,24 +25,24 @@ export interface ExtractedFile {
   /** refused: it cannot be sent, or the service cannot read it; failed: no usable answer; waiting: no answer yet. */
   state: 'extracted' | 'refused' | 'failed' | 'waiting';
   sha256: string | null;
-  /** As the service returned it; null unless extracted. */
+  /** The service's data; null unless extracted. */
   data: Record<string, unknown> | null;
-  /** The complete answer, if it has another shape than the specification's. */
+  /** The whole answer, if its shape is not the specification's. */
   answer?: unknown;
-  /** Whether the answer was in the ledger already, and the service was not called. */
+  /** Whether the answer came from the ledger, without a call. */
   kept: boolean;
   error: { code: string; message: string } | null;
 }
 
-/** Files that are read at the same time; each has up to 5 MB. */
-const READ_AT_ONCE = 4;
+/** Files read concurrently, with up to 5 MB each. */
+const MAX_CONCURRENT_READS = 4;
 const WITHIN_MS = 15 * 60_000;
 const NOTICE_AFTER_MS = 10_000;
-/** 24 days: a timer that is set for longer fires at once. */
+/** 24 days. A longer timer would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Sends documents (spec: "Extraction service"), each in its own workflow; can be repeated without paying twice.
+ * Extracts documents (spec: "Extraction service"), each in its own workflow. Repeating it never pays twice.
  * @throws UsageError for a missing file, `full` with an invoice, or workers without extraction
  */
 export async function extractFiles(
@@ -51,7 +51,7 @@ export async function extractFiles(
     kind: ExtractionKind;
     /** PDFs under 5 MB, and folders with PDFs. */
     paths: readonly string[];
-    /** Everything in a shipping bill, not only the fields that a filing needs. */
+    /** Extract everything in a shipping bill, not only the fields that a filing needs. */
     full?: boolean;
     /** Ask again for documents that were refused or failed. */
     again?: boolean;
@@ -75,15 +75,16 @@ export async function extractFiles(
   );
   const read = async ([index, file]: [number, string]): Promise<void> => {
     const pdf = await readPdf(file);
-    const started = await start(deps, pdf, { kind, full, again });
-    const result = started === null ? Promise.resolve(refused(pdf)) : finish(deps, pdf, started, { deadline, stop });
-    // Awaited below; until then a rejection must not count as unhandled.
+    const started = await startExtraction(deps, pdf, { kind, full, again });
+    const result =
+      started === null ? Promise.resolve(refused(pdf)) : awaitResult(deps, pdf, started, { deadline, stop });
+    // Awaited below; without this a rejection would count as unhandled until then.
     result.then(() => onProgress?.({ done: (done += 1), of: files.length })).catch(() => undefined);
     results[index] = result;
   };
   try {
     onProgress?.({ done, of: files.length });
-    await forEachLimited([...files.entries()], READ_AT_ONCE, read);
+    await forEachLimited([...files.entries()], MAX_CONCURRENT_READS, read);
     return await Promise.all(results);
   } finally {
     stop.abort();
@@ -91,8 +92,8 @@ export async function extractFiles(
   }
 }
 
-/** Stores the PDF and starts its workflow, or joins the one in progress; null for a PDF that cannot be sent. */
-async function start(
+/** Stores the PDF, and starts its workflow or joins the running one; null if the PDF cannot be sent. */
+async function startExtraction(
   { temporal, taskQueue, documents }: EbrcClientDependencies,
   { name, sha256, content, problem }: PdfFile,
   { kind, full, again }: { kind: ExtractionKind; full: boolean; again: boolean },
@@ -110,7 +111,7 @@ async function start(
   return { workflowId, input };
 }
 
-async function finish(
+async function awaitResult(
   { temporal, pool }: EbrcClientDependencies,
   { file, sha256 }: PdfFile,
   { workflowId, input }: { workflowId: string; input: ExtractDocumentInput },
@@ -152,17 +153,17 @@ function failedWith(error: unknown, { file, sha256 }: Pick<PdfFile, 'file' | 'sh
   return { file, state: 'failed', sha256, data: null, kept: false, error: { code, message } };
 }
 
-/** A PDF that can be sent, or the reason why it cannot. */
+/** A PDF to send, or the reason why it cannot be sent. */
 export interface PdfFile {
   file: string;
   name: string;
-  /** Null for a file that is too large to be read. */
+  /** Null if the file is too large to read. */
   sha256: string | null;
   content: Buffer;
   problem: { code: string; message: string } | null;
 }
 
-/** The named files, and every .pdf in and below folders, once. @throws UsageError for a missing file, no PDF */
+/** The named files and every .pdf below the folders, once each. @throws UsageError for a missing file or no PDF */
 export async function pdfPaths(paths: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const path of paths) {
@@ -182,7 +183,7 @@ export async function pdfPaths(paths: readonly string[]): Promise<string[]> {
   return [...found];
 }
 
-/** Reads a file, if it may be sent, and checks it. */
+/** Reads a file unless it is too large, and checks whether it can be sent. */
 export async function readPdf(file: string): Promise<PdfFile> {
   const name = basename(file);
   try {

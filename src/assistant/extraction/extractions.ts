@@ -2,9 +2,6 @@ import type { ExtractionEndpoint } from './contracts';
 import { type Queryable, withTransaction } from '../../ledger/pool';
 import type pg from 'pg';
 
-/** `asking`: no answer yet; the other three are outcomes. */
-type ExtractionState = 'asking' | 'extracted' | 'refused' | 'failed';
-
 export interface ExtractionRow {
   extractionId: string;
   service: string;
@@ -12,9 +9,10 @@ export interface ExtractionRow {
   sha256: string;
   document: string;
   fileName: string;
-  state: ExtractionState;
+  /** `asking`: no answer yet. The others are outcomes. */
+  state: 'asking' | 'extracted' | 'refused' | 'failed';
   data: Record<string, unknown> | null;
-  /** The complete answer, if it has another shape than the specification's. */
+  /** The whole answer, if its shape is not the specification's. */
   answer: unknown;
   errorCode: string | null;
   error: string | null;
@@ -22,19 +20,19 @@ export interface ExtractionRow {
 
 export interface ExtractionOutcome {
   extractionId: string;
-  state: Exclude<ExtractionState, 'asking'>;
+  state: Exclude<ExtractionRow['state'], 'asking'>;
   data?: Record<string, unknown> | null;
   answer?: unknown;
   errorCode?: string;
   error?: string;
-  /** Whether the address or the key is the cause. */
+  /** Hash of the address and key, if they are the cause. */
   access?: string;
 }
 
 const COLUMNS = `extraction_id::text AS "extractionId", service, endpoint, sha256, document, file_name AS "fileName", state, data,
   answer, error_code AS "errorCode", error`;
 
-/** The record of a document at an endpoint. `again`, or a changed address or key that was the cause: asked again. */
+/** Records a document for an endpoint. It is asked again with `again`, or if a changed address or key was the cause. */
 export async function openExtraction(
   db: Queryable,
   request: {
@@ -44,7 +42,7 @@ export async function openExtraction(
     sha256: string;
     document: string;
     fileName: string;
-    /** Ask again if the answer was a refusal or a failure. */
+    /** Ask again if the outcome was a refusal or a failure. */
     again: boolean;
   },
 ): Promise<ExtractionRow> {
@@ -74,7 +72,7 @@ export async function readExtraction(db: Queryable, extractionId: string): Promi
   return rows[0] ?? null;
 }
 
-/** Why a document that was requested is still waiting, from the last call; null where nothing was recorded. */
+/** Why a requested document still waits, by its last call; null if nothing was recorded. */
 export async function readWaitingReason(
   db: Queryable,
   { endpoint, sha256 }: Pick<ExtractionRow, 'endpoint' | 'sha256'>,
@@ -87,7 +85,7 @@ export async function readWaitingReason(
   return rows[0]?.error ?? null;
 }
 
-/** Records an answer, or that there will be none; the first record is kept. Releases the slot of the call. */
+/** Records the outcome and releases the slot. The first outcome recorded stays. */
 export async function settleExtraction(db: Queryable, outcome: ExtractionOutcome): Promise<void> {
   const { extractionId, state, data = null, answer, errorCode = null, error = null, access = null } = outcome;
   await db.query(
@@ -109,7 +107,7 @@ export async function settleExtraction(db: Queryable, outcome: ExtractionOutcome
   );
 }
 
-/** The endpoint that read a document successfully, the last one if several did, by content hash. */
+/** The endpoint that extracted each document, by content hash; the latest if there are several. */
 export async function extractedEndpoints(
   db: Queryable,
   sha256s: readonly string[],
@@ -122,21 +120,21 @@ export async function extractedEndpoints(
   return new Map(rows.map(({ sha256, endpoint }) => [sha256, endpoint]));
 }
 
-/** How fast all workers call: limits are "not shown" (spec), so few at once, with growing pauses after failures. */
+/** The pace of all workers. The service's limits are "not shown" (spec), so calls are few, with growing pauses. */
 export interface Pace {
-  /** Parallel calls over all workers in normal operation; one at a time after a failure. */
+  /** Maximum concurrent calls of all workers; one at a time after a failure. */
   atOnce: number;
-  /** The first pause; each further failure doubles it. */
+  /** The first pause. Each further failure doubles it. */
   pauseMs: number;
 }
 
 const MAX_PAUSE_MS = 15 * 60_000;
 /** Delay until the next try while all slots are taken. */
-const TAKEN_MS = 1_000;
-/** How long a call may exceed its own time limit before its slot is given to another. */
-const MARGIN_MS = 30_000;
+const RETRY_MS = 1_000;
+/** How much longer than its time limit a call may take before its slot is free again. */
+const LEASE_MARGIN_MS = 30_000;
 
-/** Takes a slot for one call. @returns 0 when it was taken, otherwise the milliseconds until the next try */
+/** Takes a slot for a call. @returns 0 if it was taken, otherwise the milliseconds until the next try */
 export async function takeSlot(
   pool: pg.Pool,
   { extractionId, service, callMs, pace }: { extractionId: string; service: string; callMs: number; pace: Pace },
@@ -154,27 +152,25 @@ export async function takeSlot(
         WHERE service = $1 AND lease_until > clock_timestamp() AND extraction_id <> $2`,
       [service, extractionId],
     );
-    if ((running[0]?.n ?? 0) >= (faults > 0 ? 1 : pace.atOnce)) return Math.min(TAKEN_MS, pace.pauseMs);
+    if ((running[0]?.n ?? 0) >= (faults > 0 ? 1 : pace.atOnce)) return Math.min(RETRY_MS, pace.pauseMs);
     await client.query(
       "UPDATE extractions SET lease_until = clock_timestamp() + $2 * interval '1 millisecond' WHERE extraction_id = $1",
-      [extractionId, callMs + MARGIN_MS],
+      [extractionId, callMs + LEASE_MARGIN_MS],
     );
     return 0;
   });
 }
 
-/** `document`: counts against it; `rate`: a 429; `service`: not reached, whatever the document. */
-export type FailureScope = 'document' | 'rate' | 'service';
-
-/** Records a failed call that a repeat may fix: all pause. @returns its failures, and ms until the next try */
+/** Records a failed call that a repeat may fix, and pauses all. @returns its failures, and ms until the next try */
 export async function noteFailedCall(
   pool: pg.Pool,
   call: {
     extractionId: string;
     service: string;
-    scope: FailureScope;
+    /** `document`: counts against the document; `rate`: a 429; `service`: it was not reached. */
+    scope: 'document' | 'rate' | 'service';
     reason: string;
-    /** The delay that the service itself asked for (Retry-After). */
+    /** Delay that the service asked for (Retry-After). */
     atLeastMs?: number;
     pace: Pace;
   },
@@ -197,7 +193,7 @@ export async function noteFailedCall(
   });
 }
 
-/** Releases a slot whose call was not made. */
+/** Releases the slot of a call that was not made. */
 export async function releaseSlot(pool: pg.Pool, extractionId: string): Promise<void> {
   await pool.query('UPDATE extractions SET lease_until = NULL WHERE extraction_id = $1', [extractionId]);
 }

@@ -5,7 +5,7 @@ import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
 import { readYamlFile } from '../../starter/input-files';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 
-/** How each field is read, and the names under which it is searched: common ones, the most likely first. */
+/** Converter of each field, and the names under which it is searched, the most likely first. */
 const DOCUMENT_FIELDS = {
   'shipping-bill': {
     number: ['digits', ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber']],
@@ -52,7 +52,7 @@ const DOCUMENT_FIELDS = {
 
 export type DocumentField = keyof (typeof DOCUMENT_FIELDS)['shipping-bill'] | keyof (typeof DOCUMENT_FIELDS)['invoice'];
 
-/** Fields that may have several values; of any other field the first value that can be read is used. */
+/** Fields with several values. Of any other field, the first value that can be read is used. */
 const LISTS: ReadonlySet<string> = new Set(['invoiceNumbers']);
 
 const address = z.string().superRefine((text, context) => {
@@ -60,7 +60,7 @@ const address = z.string().superRefine((text, context) => {
   if (problem !== null) context.addIssue({ code: 'custom', message: problem });
 });
 
-/** Where the values of a field are; tried in this order. */
+/** Addresses of a field's value, tried in this order. */
 const rule = z.union([address.transform((text) => [text]), z.array(address).min(1)], {
   error: 'write an address or a list of addresses, which start with a slash or are names',
 });
@@ -70,22 +70,12 @@ const rulesOf = (kind: ExtractionKind) =>
     .strictObject(Object.fromEntries(Object.keys(DOCUMENT_FIELDS[kind]).map((field) => [field, rule.optional()])))
     .optional();
 
-/** The mapping file. Fields that it does not name are searched by their built-in names. */
+/** The mapping file. Fields that it does not have are searched by the built-in names. */
 export const extractionMapping = z.strictObject({
   'shipping-bill': rulesOf('shipping-bill'),
   invoice: rulesOf('invoice'),
 });
 export type ExtractionMapping = z.output<typeof extractionMapping>;
-
-interface Tried {
-  address: string;
-  /** Where a value was; null where nothing was. */
-  pointer: string | null;
-  /** The value found there, shortened. */
-  raw: string | null;
-  /** Why the value could not be used; null for the value that was used, and if there was none. */
-  why: string | null;
-}
 
 export interface Explained {
   field: DocumentField;
@@ -93,33 +83,43 @@ export interface Explained {
   value: string | string[] | null;
   from: string | null;
   as: Converter;
-  /** Whether the address came from the mapping file or from the built-in names. */
+  /** Whether the address is from the mapping file or a built-in name. */
   by: 'mapping' | 'default';
-  tried: Tried[];
-}
-
-export interface MappedDocument {
-  kind: ExtractionKind;
-  values: Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
-  explained: Explained[];
+  tried: {
+    address: string;
+    /** Where a value was found; null if none was. */
+    pointer: string | null;
+    /** The value found, shortened. */
+    raw: string | null;
+    /** Why the value was not used; null if it was used, or if there was none. */
+    why: string | null;
+  }[];
 }
 
 const RAW_LENGTH = 80;
-/** Amounts may come as objects, such as `fob_value: {amount: 1234.5, currency: 'USD'}`. */
+/** Amounts may be objects, such as `fob_value: {amount: 1234.5, currency: 'USD'}`. */
 const AMOUNT_MEMBERS = ['amount', 'value'];
 const CURRENCY_MEMBERS = ['currency', 'currencyCode'];
 
-/** Reads our fields from extracted data, and records for each field where its value came from or what was tried. */
-export function mapDocument(kind: ExtractionKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
-  const own: Record<string, string[] | undefined> = mapping[kind] ?? {};
+/** Reads our fields from extracted data, and records for each where its value came from or what was tried. */
+export function mapDocument(
+  kind: ExtractionKind,
+  data: unknown,
+  mapping: ExtractionMapping = {},
+): {
+  kind: ExtractionKind;
+  values: Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
+  explained: Explained[];
+} {
+  const rules: Record<string, string[] | undefined> = mapping[kind] ?? {};
   const fields: Record<string, readonly [Converter, readonly string[]]> = DOCUMENT_FIELDS[kind];
   const read = (name: string, [as, names]: readonly [Converter, readonly string[]], inside?: Found): Explained => {
     const field = name as DocumentField;
-    const by = own[field] ? 'mapping' : 'default';
-    return { field, as, by, ...readField(field, data, { from: own[field] ?? names, as }, by === 'default', inside) };
+    const by = rules[field] ? 'mapping' : 'default';
+    return { field, as, by, ...readField(field, data, { from: rules[field] ?? names, as }, by === 'default', inside) };
   };
   const value = read('value', DOCUMENT_FIELDS[kind].value);
-  // The currency beside the amount that was used, because other amounts may be in other currencies.
+  // The currency next to the amount that was used, because other amounts may have other currencies.
   const beside = value.by === 'default' ? amountObject(data, value.from) : undefined;
   const explained = Object.entries(fields).map(([name, usual]) =>
     name === 'value' ? value : read(name, usual, name === 'currency' ? beside : undefined),
@@ -137,7 +137,7 @@ function readField(
   byDefault: boolean,
   inside?: Found,
 ): Pick<Explained, 'value' | 'from' | 'tried'> {
-  const tried: Tried[] = [];
+  const tried: Explained['tried'] = [];
   const nested = byDefault && inside ? memberByName(inside, CURRENCY_MEMBERS) : null;
   const addresses = nested ? [nested.pointer, ...from] : from;
   for (const each of addresses) {
@@ -156,12 +156,12 @@ function readField(
   return { value: null, from: null, tried };
 }
 
-/** The amount inside an object such as `{amount, currency}`; any other value as it is. */
+/** The amount in an object such as `{amount, currency}`; any other value unchanged. */
 function amountIn(one: Found): Found {
   return memberByName(one, AMOUNT_MEMBERS) ?? one;
 }
 
-/** The object that an amount was read from, if it was one with a currency. */
+/** The object that an amount was read from, if it also has a currency. */
 function amountObject(data: unknown, pointer: string | null): Found | undefined {
   const parent = pointer?.slice(0, pointer.lastIndexOf('/'));
   if (!parent) return undefined;

@@ -1,6 +1,6 @@
 /**
- * A value's address in extracted data: a JSON Pointer (RFC 6901) in which `*` is every entry of a list, or a bare name,
- * which is searched at every depth.
+ * The address of a value in extracted data: a JSON Pointer (RFC 6901) in which `*` is every entry of a list, or a bare
+ * name, which is searched at every depth.
  */
 
 export interface Found {
@@ -9,7 +9,7 @@ export interface Found {
 }
 
 const MAX_DEPTH = 12;
-/** Bounds the search: a list of ten thousand line items is not searched completely for a header field. */
+/** Limits the search, so that ten thousand line items are not searched for a header field. */
 const MAX_FOUND = 1_000;
 
 /** What is wrong with an address; null if it is valid. */
@@ -24,7 +24,7 @@ export function addressProblem(address: string): string | null {
   return /~(?![01])/.test(address) ? `"${address}" has a ~ that is neither ~0 (a tilde) nor ~1 (a slash)` : null;
 }
 
-/** The values at an address, without null and missing ones. For a name, the shallowest come first. */
+/** The values at an address, except null and missing ones. For a name, the shallowest ones. */
 export function valuesAt(data: unknown, address: string): Found[] {
   const found = address.startsWith('/') ? byPointer(data, address) : byName(data, address);
   return found.filter(({ value }) => value !== undefined && value !== null);
@@ -55,7 +55,7 @@ function memberOf(value: unknown, step: string): unknown {
   return (value as Record<string, unknown>)[step];
 }
 
-/** Searches level by level. Names that differ only in case and punctuation all match. */
+/** Searches level by level. Names match if they differ only in case and punctuation. */
 function byName(data: unknown, name: string): Found[] {
   const wanted = plainName(name);
   const found: Found[] = [];
@@ -71,7 +71,7 @@ function byName(data: unknown, name: string): Found[] {
   return found;
 }
 
-/** The members of an object with their plain names; the entries of a list have none. */
+/** The members of an object with their plain names; entries of a list have none. */
 function membersOf({ pointer, value }: Found): (Found & { name: string | null })[] {
   return entriesOf(value).map(([key, part]) => ({
     pointer: `${pointer}/${escaped(key)}`,
@@ -84,7 +84,7 @@ function entriesOf(value: unknown): [string, unknown][] {
   return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
 
-/** The first member of an object under one of these names; case and punctuation are ignored. Null if there is none. */
+/** The first member under one of these names, ignoring case and punctuation; null if there is none. */
 export function memberByName({ pointer, value }: Found, names: readonly string[]): Found | null {
   if (Array.isArray(value)) return null;
   const members = entriesOf(value);

@@ -9,39 +9,42 @@ import {
   type OpenDocument,
   type OpenIrm,
   type Prepared,
-  type Score,
 } from './score';
 
-/** One IRM mapped to one document; each may be mapped to several of the other. */
-export interface Proposal extends Score {
+/** One IRM mapped to one document. Either may be mapped to several of the other. */
+export interface Proposal {
+  /** 0 to 1. */
+  confidence: number;
+  reasons: string[];
   irm: OpenIrm;
   document: OpenDocument;
-  /** Exact decimal text in the currency of both. */
+  /** Exact decimal text, in the currency that both have. */
   amount: string;
   /** Other IRMs that would fit the document almost as well, the best first. */
   alternatives: OpenIrm[];
 }
 
-export interface Proposals {
-  proposals: Proposal[];
-  /** Number of pairs that were ignored because both sides have better ones. */
-  cut: number;
-}
-
-/** Pairs below this are ignored. */
+/** Pairs with less confidence are ignored. */
 const MIN_CONFIDENCE = 0.45;
-/** Each side is compared with all entries of the other, and may be mapped to this many of them, the best. */
-const BEST = 12;
+/** Number of pairs, those with the highest confidence, that are kept for each IRM and for each document. */
+const BEST_PAIRS = 12;
 const MAX_ALTERNATIVES = 5;
-/** How much less likely than the proposal an alternative may be. */
+/** How much lower an alternative's confidence may be. */
 const ALTERNATIVE_MARGIN = 0.15;
 
 /**
  * Assigns open balances to open documents so that the whole assignment is the most likely one. An amount given to one
- * pair is not available to another, so this is a transportation problem; taking the best pair first would not solve it.
- * Only pairs of one currency are made. Nothing is filed.
+ * pair is not available to another, so this is a transportation problem, which taking the best pair first would not
+ * solve. Pairs have one currency. Nothing is filed.
  */
-export function propose(irms: readonly OpenIrm[], documents: readonly OpenDocument[]): Proposals {
+export function propose(
+  irms: readonly OpenIrm[],
+  documents: readonly OpenDocument[],
+): {
+  proposals: Proposal[];
+  /** Number of pairs that were ignored because both sides have better ones. */
+  cut: number;
+} {
   const proposals: Proposal[] = [];
   let cut = 0;
   const byCurrency = groupBy(documents, ({ currency }) => currency);
@@ -62,7 +65,7 @@ interface Pair {
   confidence: number;
 }
 
-function proposeIn(irms: readonly OpenIrm[], documents: readonly OpenDocument[]): Proposals {
+function proposeIn(irms: readonly OpenIrm[], documents: readonly OpenDocument[]) {
   const suppliers = irms.map(prepareIrm).filter(({ units }) => units > 0);
   const consumers = [...documents]
     .sort(byDate)
@@ -79,7 +82,7 @@ function proposeIn(irms: readonly OpenIrm[], documents: readonly OpenDocument[])
   const proposals = flows.flatMap(({ from, to, amount }): Proposal[] => {
     const [irm, document] = [suppliers[from], consumers[to]];
     if (!irm || !document) return [];
-    // An amount that bank charges left open does not justify a row from another remittance.
+    // Bank charges leave a small amount open, which does not justify a row from another IRM.
     const others = (flowsPerDocument.get(String(to)) ?? []).length > 1;
     if (others && amount <= document.units * BANK_CHARGES) return [];
     const score = explain(irm, document);
@@ -114,14 +117,14 @@ function bestPairs(
   return { pairs, cut: likely - pairs.length };
 }
 
-/** Keeps the list sorted and at most {@link BEST} long; of equal entries the first stays in front. */
+/** Inserts a pair into the sorted list and keeps the {@link BEST} best; of equal ones the first stays in front. */
 function keepBest(best: Pair[], pair: Pair): void {
   const last = best[best.length - 1];
-  if (best.length === BEST && last && last.confidence >= pair.confidence) return;
+  if (best.length === BEST_PAIRS && last && last.confidence >= pair.confidence) return;
   let at = best.length;
   while (at > 0 && (best[at - 1]?.confidence ?? 0) < pair.confidence) at -= 1;
   best.splice(at, 0, pair);
-  if (best.length > BEST) best.pop();
+  if (best.length > BEST_PAIRS) best.pop();
 }
 
 function decimalOf(units: number): string {
@@ -131,22 +134,15 @@ function decimalOf(units: number): string {
     : `${Math.floor(units / 100)}.${String(part).padStart(2, '0').replace(/0$/, '')}`;
 }
 
-/** A possible flow from a supplier to a consumer, up to what both have; each unit is worth `worth`. */
-export interface Link {
-  from: number;
-  to: number;
-  /** A whole number, above 0. */
-  worth: number;
-}
-
 /**
- * Distributes `supply` over `demand` along `links` so that the sum of amount × worth is as large as possible: the
- * transportation problem, solved by successive cheapest paths. Amounts are whole numbers (minor units).
+ * Distributes `supply` over `demand` along `links` so that the sum of amount × worth is maximal: the transportation
+ * problem, solved by successive cheapest paths. Amounts are whole numbers (minor units).
+ * @param links possible flows from a supplier to a consumer; each unit is worth `worth`, a positive whole number
  */
 export function bestFlow(
   supply: readonly number[],
   demand: readonly number[],
-  links: readonly Link[],
+  links: readonly { from: number; to: number; worth: number }[],
 ): { from: number; to: number; amount: number }[] {
   const network = new Network(supply.length + demand.length + 2);
   const [source, sink] = [0, supply.length + demand.length + 1];
@@ -157,7 +153,7 @@ export function bestFlow(
   });
   supply.forEach((amount, from) => network.add(source, supplier(from), amount, 0));
   demand.forEach((amount, to) => network.add(consumer(to), sink, amount, 0));
-  // A path increases the total worth only while its cost is negative.
+  // A path adds worth only while its cost is negative.
   for (let path = network.cheapest(source, sink); path; path = network.cheapest(source, sink)) network.push(path);
   return carriers
     .map(({ from, to, edge }) => ({ from, to, amount: edge.back.room }))
@@ -167,7 +163,7 @@ export function bestFlow(
 interface Edge {
   from: number;
   to: number;
-  /** How much more it can carry; of the edge back, how much this one carries. */
+  /** Remaining capacity; of a `back` edge, the amount that its edge carries. */
   room: number;
   cost: number;
   back: Edge;
@@ -188,14 +184,14 @@ class Network {
     return edge;
   }
 
-  /** The edges of the cheapest path (Bellman and Ford, by a queue); null if none has a cost below 0. */
+  /** Finds the cheapest path (Bellman-Ford with a queue). @returns its edges; null if no path has a cost below 0 */
   cheapest(source: number, sink: number): Edge[] | null {
     const costs = new Float64Array(this.nodes).fill(Infinity);
     const arrival = new Map<number, Edge>();
     const queue = [source];
     const queued = new Uint8Array(this.nodes);
     costs[source] = 0;
-    // Nodes that are reached for less are added to the queue while it is read.
+    // Nodes that are reached at a lower cost are appended while the queue is read.
     for (const node of queue) {
       queued[node] = 0;
       for (const edge of this.leaving[node] ?? []) {
@@ -213,7 +209,7 @@ class Network {
     return path;
   }
 
-  /** Sends as much along a path as it can carry. */
+  /** Sends along a path as much as it can carry. */
   push(path: readonly Edge[]): void {
     const amount = Math.min(...path.map(({ room }) => room));
     for (const edge of path) {

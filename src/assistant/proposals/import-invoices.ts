@@ -13,7 +13,7 @@ import { cutText, printable } from '../../domain/text';
 import { refusal, unreadable, UsageError } from '../../starter/errors';
 import { csvRows, sheetRows, type ListRow } from '../../starter/input-files';
 
-/** Columns with the headers that accounting systems export for them; case, spaces and punctuation are ignored. */
+/** Our columns with headers that accounting systems export for them. Case, spaces and punctuation are ignored. */
 const COLUMNS = {
   exporter: ['exporter', 'exporteremail', 'exporterid', 'iec', 'email'],
   document: [
@@ -28,14 +28,14 @@ const COLUMNS = {
   dueDate: ['duedate', 'due'],
 } as const;
 type InvoiceColumn = keyof typeof COLUMNS;
-/** Columns of identifiers and names: a date or a formatted number is no text that somebody typed there. */
-const TEXTS: readonly InvoiceColumn[] = ['exporter', 'document', 'buyer'];
+/** Columns of identifiers and names, in which a date or a formatted number is not the text that was typed. */
+const TEXT_COLUMNS: readonly InvoiceColumn[] = ['exporter', 'document', 'buyer'];
 const MANDATORY: readonly InvoiceColumn[] = ['document', 'date', 'value', 'currency'];
 
-/** An invoice of the list, with what it names its exporter by. */
+/** An invoice of the list, with the exporter as the list names it. */
 type ListedInvoice = Omit<InvoiceRecord, 'exporterId'> & { row: number; exporter: string | null };
 
-interface InvoiceProblem {
+export interface InvoiceProblem {
   row: number;
   field: string | null;
   message: string;
@@ -43,8 +43,8 @@ interface InvoiceProblem {
 
 /**
  * Reads invoices from a CSV file or the first sheet of a workbook. An invalid row does not affect the others.
- * @param today DDMMYYYY; a document cannot have a later date
- * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
+ * @param today DDMMYYYY; no document may be dated later
+ * @throws RefusedError for a list without a header; UsageError if the file cannot be read
  */
 async function readInvoiceList(path: string, today: string) {
   const [head, ...rows] = await rowsOf(path);
@@ -53,7 +53,7 @@ async function readInvoiceList(path: string, today: string) {
   const list: {
     invoices: ListedInvoice[];
     errors: InvoiceProblem[];
-    /** Unknown headers; their cells are not read. */
+    /** Unknown headers, whose cells are not read. */
     ignoredColumns: string[];
   } = {
     invoices: [],
@@ -72,7 +72,7 @@ async function readInvoiceList(path: string, today: string) {
     header.forEach((column, at) => {
       const text = texts[at]?.trim();
       const message = problems[at];
-      if (column && message !== undefined && (!text || TEXTS.includes(column)))
+      if (column && message !== undefined && (!text || TEXT_COLUMNS.includes(column)))
         unread.push({ row, field: column, message });
       else if (column && text) cells.set(column, text);
     });
@@ -103,14 +103,14 @@ function columnOf(header: string): InvoiceColumn | null {
 
 function refuseHeader(header: readonly (InvoiceColumn | null)[]): void {
   const columns = `The columns are ${Object.keys(COLUMNS).join(', ')}; type, buyer and dueDate may be left out.`;
-  const lacking = MANDATORY.filter((column) => !header.includes(column));
-  if (lacking.length > 0) {
+  const missing = MANDATORY.filter((column) => !header.includes(column));
+  if (missing.length > 0) {
     const separated = header.length === 1 ? ' A .csv file separates them by commas.' : '';
-    const message = `The first line names no column ${lacking.join(', ')}. ${columns}${separated}`;
+    const message = `The first line names no column ${missing.join(', ')}. ${columns}${separated}`;
     throw refusal('missing_column', message, { row: 1 });
   }
-  const twice = header.find((column, at) => column !== null && header.indexOf(column) !== at);
-  if (twice) throw refusal('repeated_column', `The first line names the column ${twice} twice.`, { row: 1 });
+  const repeated = header.find((column, at) => column !== null && header.indexOf(column) !== at);
+  if (repeated) throw refusal('repeated_column', `The first line names the column ${repeated} twice.`, { row: 1 });
 }
 
 function invoiceOf(
@@ -166,25 +166,13 @@ function amountProblem(amount: string): string | null {
   return `"${printable(amount).slice(0, 40)}" is not an amount; ${hint}.`;
 }
 
-export interface InvoiceImportOutcome {
-  /** New in the ledger. */
-  imported: number;
-  /** Already in the ledger, with different data. */
-  updated: number;
-  /** Already in the ledger, with the same data. */
-  unchanged: number;
-  /** Rows that were left out; the others are in the ledger. */
-  errors: InvoiceProblem[];
-  ignoredColumns: string[];
-}
-
-/** Rows of one statement. */
+/** Rows per statement. */
 const BATCH = 5_000;
 
 /**
- * Imports an exporter's own documents into the ledger, for the ageing report; all valid rows or, if PostgreSQL fails,
- * none. Importing the same list again changes nothing.
- * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
+ * Imports an exporter's own documents into the ledger, for the ageing report: all valid rows, or none if PostgreSQL
+ * fails. Importing the same list again changes nothing.
+ * @throws RefusedError for a list without a header; UsageError if the file cannot be read
  */
 export async function importInvoices(
   { pool, mode }: LedgerDependencies,
@@ -194,21 +182,31 @@ export async function importInvoices(
     exporter?: string;
     by: string;
   },
-): Promise<InvoiceImportOutcome> {
+): Promise<{
+  /** Number of invoices that are new in the ledger. */
+  imported: number;
+  /** Number that were in the ledger with different data. */
+  updated: number;
+  /** Number that were in the ledger with the same data. */
+  unchanged: number;
+  /** Rows that were left out. All others are in the ledger. */
+  errors: InvoiceProblem[];
+  ignoredColumns: string[];
+}> {
   const { path, exporter, by } = args;
   const now = new Date();
   const { invoices, errors, ignoredColumns } = await readInvoiceList(path, filingDateInKolkata(now.getTime()));
   const exporterOf = await exporterFinder(pool, mode);
-  const good = new Map<string, InvoiceRecord>();
+  const validInvoices = new Map<string, InvoiceRecord>();
   const rows = new Map<string, number>();
   for (const { row, exporter: named, ...invoice } of invoices) {
-    const asked = named ?? exporter;
-    const exporterId = asked === undefined ? undefined : exporterOf(asked);
+    const exporterName = named ?? exporter;
+    const exporterId = exporterName === undefined ? undefined : exporterOf(exporterName);
     if (exporterId === undefined) {
       const message =
-        asked === undefined
+        exporterName === undefined
           ? 'The row names no exporter; give --exporter.'
-          : `The ledger knows no exporter ${asked} in ${mode} mode; \`ebrc exporters\` lists the known ones.`;
+          : `The ledger knows no exporter ${exporterName} in ${mode} mode; \`ebrc exporters\` lists the known ones.`;
       errors.push({ row, field: 'exporter', message });
       continue;
     }
@@ -220,9 +218,9 @@ export async function importInvoices(
       continue;
     }
     rows.set(key, row);
-    good.set(key, record);
+    validInvoices.set(key, record);
   }
-  const all = [...good.values()];
+  const all = [...validInvoices.values()];
   const { imported, updated } = await withTransaction(pool, async (client) => {
     const sum = { imported: 0, updated: 0 };
     for (let at = 0; at < all.length; at += BATCH) {
@@ -236,12 +234,12 @@ export async function importInvoices(
   return { imported, updated, unchanged: all.length - imported - updated, errors, ignoredColumns };
 }
 
-/** An exporter by its id, e-mail or IEC. For an IEC any of its clients is used, because they are one party. */
+/** Finds exporters by id, e-mail or IEC. Any client of an IEC will do, because they are one party. */
 async function exporterFinder(pool: pg.Pool, mode: Mode): Promise<(name: string) => string | undefined> {
-  const known = new Map<string, string>();
+  const idByName = new Map<string, string>();
   const exporters = await listExporters(pool, mode);
-  for (const { exporterId, iec } of exporters) if (iec !== null) known.set(iec.toLowerCase(), exporterId);
-  for (const { exporterId, email } of exporters) known.set(email.toLowerCase(), exporterId);
-  for (const { exporterId } of exporters) known.set(exporterId.toLowerCase(), exporterId);
-  return (name) => known.get(name.trim().toLowerCase());
+  for (const { exporterId, iec } of exporters) if (iec !== null) idByName.set(iec.toLowerCase(), exporterId);
+  for (const { exporterId, email } of exporters) idByName.set(email.toLowerCase(), exporterId);
+  for (const { exporterId } of exporters) idByName.set(exporterId.toLowerCase(), exporterId);
+  return (name) => idByName.get(name.trim().toLowerCase());
 }

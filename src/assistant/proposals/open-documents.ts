@@ -2,7 +2,7 @@ import { filingDateFromIso, isFilingDate } from '../../domain/dates';
 import type { Mapping } from '../../domain/filing/mapping';
 import type { Queryable } from '../../ledger/pool';
 import type { OpenIrm } from './score';
-import type { IrmKey, IrmRow } from '../../ledger/exporters/irms';
+import type { IrmRow } from '../../ledger/exporters/irms';
 import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import { irmViews } from '../../starter/exporters/views';
@@ -10,24 +10,24 @@ import { DIRECT_EXPORT, isUploadType } from '../../domain/rules/columns';
 import { isCancelled } from '../../domain/rules/preflight';
 import type { DocumentFacts, DraftCell, DraftCells } from '../drafts/cells';
 
-/** A document of an exporter from its invoice list or its filed rows, with its open amount. */
+/** A document from the exporter's invoice list or filed rows, with its open amount. */
 export interface LedgerDocument {
   number: string;
   /** DDMMYYYY. */
   date: string;
   currency: string;
   value: string;
-  /** The value less the amounts of live rows and of certificates that belong to none of our rows; may be 0 or less. */
+  /** The value minus live rows and certificates of no row of ours; may be zero or negative. */
   open: string;
   uploadType: number | null;
   buyer: string | null;
-  /** The row that was last filed for it; null for a document that is only in the invoice list. */
+  /** The row last filed for it; null for a document that is only in the invoice list. */
   filed: { reference: string; mapping: Mapping } | null;
 }
 
 /**
- * The documents of an exporter's party from its invoice list (`ebrc invoices import`) and from its filings; the list
- * takes precedence over rows. With `open`, only those with an open amount.
+ * Documents of the exporter's party, from its invoice list (`ebrc invoices import`) and its filings; the list takes
+ * precedence. With `open`, only those with an open amount.
  */
 export async function ledgerDocuments(
   db: Queryable,
@@ -37,7 +37,7 @@ export async function ledgerDocuments(
   const { rows } = await db.query<
     Omit<LedgerDocument, 'filed'> & { reference: string | null; mapping: Mapping | null }
   >(
-    // Most documents of the past are taken in full: rows are read again only for those that may be open.
+    // Most past documents are fully used, so rows are read again only for those that may be open.
     `WITH party AS (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)),
      facts AS (
        SELECT document_key AS key, document_on AS dated, (mapping->>'sbCumInvoiceValueinFCC')::numeric AS value,
@@ -76,7 +76,7 @@ export async function ledgerDocuments(
   }));
 }
 
-/** The port of the last filing of each upload type of the exporter's party. */
+/** The port of the latest filing, by upload type, of the exporter's party. */
 async function lastPorts(db: Queryable, exporterId: string): Promise<Map<number, { port: string; reference: string }>> {
   const { rows } = await db.query<{ type: number; port: string; reference: string }>(
     `SELECT last.type, last.reference, port.* FROM (
@@ -92,35 +92,35 @@ async function lastPorts(db: Queryable, exporterId: string): Promise<Map<number,
   return new Map(rows.map(({ type, port, reference }) => [type, { port, reference }]));
 }
 
-/** Fields of an IRM that the specification names (spec: "Saved IRM record"); any other text may be a remark. */
-const NAMED = [
+/** Fields of an IRM in the specification (spec: "Saved IRM record"). Any other text may be a remark. */
+const SPECIFIED_FIELDS = [
   ...['id', 'irmNumber', 'irmIssueDate', 'irmStatus', 'ifscCode', 'remittanceAdCode', 'remittanceDate'],
   ...['remittanceFCC', 'iecCode', 'panNumber', 'remitterName', 'remitterCountry', 'purposeOfRemittance'],
   ...['subjectType', 'userId', 'platformCustomerId', 'createdAt', 'updatedAt'],
 ];
 
-/** Texts of these IRM records that the specification does not name, by {@link remarksKey}. */
+/** Texts of IRM records that the specification does not name, by {@link remarksKey}. */
 async function irmRemarks(
   db: Queryable,
   exporterId: string,
   irmNumbers: readonly string[],
 ): Promise<Map<string, string>> {
-  const { rows } = await db.query<Omit<IrmKey, 'ifscCode'> & { remarks: string }>(
+  const { rows } = await db.query<Parameters<typeof remarksKey>[0] & { remarks: string }>(
     `SELECT irm_number AS "irmNumber", ad_code AS "adCode", issue_date AS "issueDate", string_agg(t.value #>> '{}', ' ') AS remarks
        FROM irms, jsonb_each(record) AS t
       WHERE exporter_id = $1 AND irm_number = ANY($3) AND jsonb_typeof(t.value) = 'string' AND t.key <> ALL($2)
       GROUP BY irm_number, ad_code, ifsc_code, issue_date`,
-    [exporterId, NAMED, irmNumbers],
+    [exporterId, SPECIFIED_FIELDS, irmNumbers],
   );
   return new Map(rows.map((row) => [remarksKey(row), row.remarks]));
 }
 
-const remarksKey = ({ irmNumber, adCode, issueDate }: Omit<IrmKey, 'ifscCode'>) =>
+const remarksKey = ({ irmNumber, adCode, issueDate }: Pick<IrmRow, 'irmNumber' | 'adCode' | 'issueDate'>) =>
   JSON.stringify([irmNumber, adCode, issueDate]);
 
 /**
- * The IRMs of an exporter with a free balance, out of all that it has. Where more than `most` may have one, that many
- * in the order of `sorted`: what filings hold is worked out for those alone.
+ * The IRMs in `rows`, all that the exporter has, with a free balance. If more than `most` may have one, only the first
+ * `most` in the order of `sorted`, so that holds are computed for those alone.
  */
 export async function openIrms(
   db: Queryable,
@@ -132,20 +132,21 @@ export async function openIrms(
   }: { rows: readonly IrmRow[]; most?: number; sorted?: (irms: readonly IrmRow[]) => IrmRow[] },
 ): Promise<{
   irms: OpenIrm[];
-  /** How many may have a free balance: more than those where only some were looked at. */
+  /** Number of IRMs that may have a free balance, including those that were not considered. */
   known: number;
 }> {
   const known = rows.filter((row) => !isCancelled(row) && row.currency !== null && Number(row.available ?? 0) > 0);
-  if (known.length <= most) return { irms: await withFree(db, exporterId, { rows, of: known }), known: known.length };
+  if (known.length <= most)
+    return { irms: await withFree(db, exporterId, { rows, wanted: known }), known: known.length };
   const byNumber = groupBy(rows, ({ irmNumber }) => comparableText(irmNumber));
   const inOrder = sorted(known);
   const irms: OpenIrm[] = [];
   for (let from = 0; from < inOrder.length && irms.length < most; from += most) {
-    const of = inOrder.slice(from, from + most);
-    // Which of them a hold means depends on the others of the same number.
-    const numbers = new Set(of.map(({ irmNumber }) => comparableText(irmNumber)));
+    const wanted = inOrder.slice(from, from + most);
+    // A hold is matched among all IRMs of the same number, so they are read together.
+    const numbers = new Set(wanted.map(({ irmNumber }) => comparableText(irmNumber)));
     const alike = [...numbers].flatMap((number) => byNumber.get(number) ?? []);
-    irms.push(...(await withFree(db, exporterId, { rows: alike, of })));
+    irms.push(...(await withFree(db, exporterId, { rows: alike, wanted })));
   }
   return { irms: irms.slice(0, most), known: known.length };
 }
@@ -153,12 +154,12 @@ export async function openIrms(
 async function withFree(
   db: Queryable,
   exporterId: string,
-  { rows, of }: { rows: readonly IrmRow[]; of: readonly IrmRow[] },
+  { rows, wanted }: { rows: readonly IrmRow[]; wanted: readonly IrmRow[] },
 ): Promise<OpenIrm[]> {
   const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
   const remarks = await irmRemarks(db, exporterId, irmNumbers);
   const views = new Map((await irmViews(db, exporterId, rows)).map((view, nth) => [rows[nth], view]));
-  return of.flatMap((row): OpenIrm[] => {
+  return wanted.flatMap((row): OpenIrm[] => {
     const { currency, purposeCode, remittanceDate, issueDate } = row;
     const free = views.get(row)?.free ?? null;
     if (free === null || currency === null || Number(free) <= 0) return [];
@@ -179,10 +180,10 @@ async function withFree(
   });
 }
 
-/** A shipping bill number (spec: rule 2 of the push message). */
+/** Form of a shipping bill number (spec: rule 2 of the push message). */
 const SHIPPING_BILL = /^\d{1,7}$/;
 
-/** Open documents, each with the data of its filed rows. Their type is null if it is not known. */
+/** Open documents with the data of their filed rows. `uploadType` is null if it is not known. */
 export async function knownDocuments(db: Queryable, exporterId: string): Promise<DocumentFacts[]> {
   const ports = await lastPorts(db, exporterId);
   const open = await ledgerDocuments(db, exporterId, { open: true });
@@ -225,7 +226,7 @@ function cellsOf(
   return cells;
 }
 
-/** Data of an earlier row of the document that stays the same from row to row. */
+/** Values of an earlier row that stay the same in each row of the document. */
 function fromFiled(mapping: Mapping, read: (value: string | number) => DraftCell): DraftCells {
   const { portCode, billNo, branchSlNo, isVostro, gstinInvoiceNumber, gstinInvoiceDate } = mapping;
   return {

@@ -11,42 +11,29 @@ import { refusal } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/lookup';
 import { knownDocuments, openIrms } from './open-documents';
 
-export interface ProposalView {
-  irmNumber: string;
-  irmAdCode: string;
-  document: string;
-  documentDate: string | null;
-  uploadType: number;
-  amount: string;
-  currency: string;
-  confidence: number;
-  reasons: string[];
-  alternatives: string[];
-}
-
 export interface ProposeOutcome {
   workbook: Buffer;
   uploadType: number;
-  proposals: ProposalView[];
+  proposals: ReturnType<typeof viewOf>[];
   /** Cells that a person has to fill in before filing; `row` is the Excel row. */
   gaps: ReturnType<typeof gapsOf>;
   /** Whether the workbook passes `ebrc check` unchanged. */
   ok: boolean;
-  /** Notes about what is not in the workbook. */
+  /** What is not in the workbook, and why. */
   notes: string[];
 }
 
 /**
  * Proposes which open balance pays for which open document, as a workbook in the form of the upload template. Documents
- * come from the invoice list and from filed rows with an open amount. Nothing is filed.
- * @throws RefusedError for an unknown exporter, and if there is nothing to propose
+ * come from the invoice list and from filed rows. Nothing is filed.
+ * @throws RefusedError for an unknown exporter, or if there is nothing to propose
  */
 export async function proposeMappings(
   deps: LedgerDependencies,
   args: {
     /** Id or e-mail. */
     exporter: string;
-    /** Only documents of this type, and those of unknown type; a filing has one type. */
+    /** Only documents of this type or of unknown type; a filing has one type. */
     uploadType?: number;
   },
 ): Promise<ProposeOutcome> {
@@ -56,20 +43,20 @@ export async function proposeMappings(
   const [known, rows] = await Promise.all([knownDocuments(pool, exporterId), listIrms(pool, exporterId)]);
   const typed = known.map((each) => ({ ...each, uploadType: each.uploadType ?? asked ?? null }));
   const documents = typed.filter(({ uploadType }) => asked === undefined || uploadType === asked);
-  const looked = documents.slice(0, LOOKED_AT.documents);
+  const considered = documents.slice(0, MAX_CONSIDERED.documents);
   const { irms, known: balances } = await openIrms(pool, exporterId, {
     rows,
-    most: LOOKED_AT.irms,
-    sorted: (open) => likeliestOf(open, looked),
+    most: MAX_CONSIDERED.irms,
+    sorted: (open) => mostLikely(open, considered),
   });
-  const { proposals: all, cut } = propose(irms, looked);
+  const { proposals: all, cut } = propose(irms, considered);
   const { type, chosen, notes } = choose(all, asked);
-  if (documents.length > looked.length || balances > LOOKED_AT.irms)
+  if (documents.length > considered.length || balances > MAX_CONSIDERED.irms)
     notes.push(
-      `Looked at ${looked.length} of ${documents.length} open documents, the oldest, and ${irms.length} of ${balances} remittances with a balance; propose again after filing these.`,
+      `Looked at ${considered.length} of ${documents.length} open documents, the oldest, and ${irms.length} of ${balances} remittances with a balance; propose again after filing these.`,
     );
   if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
-  if (chosen.length === 0) throw nothing(balances, documents.length, notes);
+  if (chosen.length === 0) throw nothingToPropose(balances, documents.length, notes);
   const filed = chosen.slice(0, MAX_ROWS_PER_SUBMISSION);
   const drafted = filed.map((each, index) => rowOf(each, type, index + 1));
   if (chosen.length > drafted.length)
@@ -82,11 +69,11 @@ export async function proposeMappings(
   return { workbook, uploadType: type, proposals, gaps: gapsOf(drafted), ok, notes };
 }
 
-/** Of each so many are looked at: every remittance is compared with every document. */
-const LOOKED_AT = { documents: 500, irms: 500 };
+/** Maximum number of documents and IRMs considered, because each is compared with each. */
+const MAX_CONSIDERED = { documents: 500, irms: 500 };
 
-/** Remittances in the currencies of the documents: those from their buyers first, then the oldest. */
-function likeliestOf(irms: readonly IrmRow[], documents: readonly DocumentFacts[]): IrmRow[] {
+/** IRMs in the documents' currencies: those whose remitter is one of the buyers first, then the oldest. */
+function mostLikely(irms: readonly IrmRow[], documents: readonly DocumentFacts[]): IrmRow[] {
   const currencies = new Set(documents.map(({ currency }) => currency));
   const buyers = new Set(documents.map(({ buyer }) => comparableText(buyer ?? '')));
   const isNamed = ({ remitterName }: IrmRow) => remitterName !== null && buyers.has(comparableText(remitterName));
@@ -95,7 +82,7 @@ function likeliestOf(irms: readonly IrmRow[], documents: readonly DocumentFacts[
   return [...(byBuyer.get('true') ?? []), ...(byBuyer.get('false') ?? [])];
 }
 
-/** The proposals of one upload type, the one with the most; a filing has one type. */
+/** Selects the proposals of one upload type: the requested one, or the one with the most. A filing has one type. */
 function choose(proposals: readonly Proposal[], asked: number | undefined) {
   const byType = groupBy(proposals, ({ document }) => String(document.uploadType ?? 'unknown'));
   const sizes = [...byType].filter(([type]) => type !== 'unknown').sort(([, a], [, b]) => b.length - a.length);
@@ -110,7 +97,7 @@ function choose(proposals: readonly Proposal[], asked: number | undefined) {
   return { type, chosen: byType.get(String(type)) ?? [], notes };
 }
 
-function nothing(irms: number, documents: number, notes: readonly string[]) {
+function nothingToPropose(irms: number, documents: number, notes: readonly string[]) {
   const why =
     irms === 0
       ? 'no remittance has a free balance (`ebrc irms EXPORTER --refresh` reads them again)'
@@ -126,7 +113,7 @@ function rowOf(proposal: Proposal, type: number, serialNo: number): DraftRow {
   return draftRow({ ...proposal, document: { ...facts, cells: { ...asked, ...facts.cells } } }, serialNo);
 }
 
-function viewOf(proposal: Proposal, uploadType: number): ProposalView {
+function viewOf(proposal: Proposal, uploadType: number) {
   const { irm, document, amount, confidence, reasons, alternatives } = proposal;
   return {
     irmNumber: irm.irmNumber,

@@ -2,33 +2,33 @@ import { BANK_CHARGES, formatAmount } from '../../domain/money';
 import { counted } from '../../domain/text';
 import { compareFilingDates, dayNumber, isFilingDate, type FilingDate } from '../../domain/dates';
 
-/** An IRM with its unmapped balance. */
+/** An IRM with its free balance. */
 export interface OpenIrm {
   irmNumber: string;
   irmAdCode: string;
   irmIfscCode: string;
-  /** DDMMYYYY, or the text of the record. */
+  /** DDMMYYYY, or the record's text. */
   irmDt: string;
   currency: string;
   purpose: string;
-  /** The whole remittance; null where unknown. */
+  /** Amount of the whole remittance; null if it is not known. */
   amount: string | null;
-  /** The balance that can still be mapped, less the holds of our own filings. */
+  /** The available balance minus the holds of our filings. */
   free: string;
   remitter: string | null;
   /** Texts of the record that the specification does not name, such as a remark of the bank. */
   remarks: string;
 }
 
-/** A document that is not yet fully certified. */
+/** A document that is not fully certified. */
 export interface OpenDocument {
-  /** As it would be written in sbCumInvoiceNumber. */
+  /** As in sbCumInvoiceNumber. */
   number: string;
-  /** DDMMYYYY; null where unknown. */
+  /** DDMMYYYY; null if it is not known. */
   date: FilingDate | null;
   currency: string;
   value: string;
-  /** The part of the value that is not mapped yet. */
+  /** The part of the value that is not mapped. */
   open: string;
   uploadType: number | null;
   buyer: string | null;
@@ -36,19 +36,10 @@ export interface OpenDocument {
   billNo: string | null;
 }
 
-export interface Score {
-  /** 0 to 1. */
-  confidence: number;
-  reasons: string[];
-}
-
-/**
- * A payment later than the longest realisation period, or an advance older than that, is unlikely to belong to this
- * document.
- */
+/** A payment this long after the document, or an advance this long before it, is unlikely to belong to it. */
 const MAX_GAP_DAYS = 540;
 const ADVANCE = 'P0103';
-/** Purpose codes that fit an upload type (from public rules, so they only affect the score). */
+/** Purpose codes that fit an upload type. They come from public rules, so they affect only the score. */
 const PURPOSES: Readonly<Record<number, RegExp>> = {
   101: /^P01/,
   102: /^P(0802|0803|0807|0103)$/,
@@ -61,10 +52,10 @@ const COMPANY_WORDS = new Set(
   ),
 );
 
-/** An entry prepared for comparison with many others. */
+/** An entry prepared for many comparisons. */
 export interface Prepared<T> {
   entry: T;
-  /** In minor units. */
+  /** Open amount in minor units. */
   units: number;
   day: number | null;
   name: ReadonlySet<string>;
@@ -78,7 +69,7 @@ export const prepareIrm = (irm: OpenIrm): Prepared<OpenIrm> => ({
   day: dayOf(irm.irmDt),
   name: nameWords(irm.remitter),
   texts: [],
-  remarks: loose(irm.remarks),
+  remarks: lettersAndDigits(irm.remarks),
 });
 
 export const prepareDocument = (document: OpenDocument): Prepared<OpenDocument> => ({
@@ -86,29 +77,26 @@ export const prepareDocument = (document: OpenDocument): Prepared<OpenDocument> 
   units: minorUnits(document.open),
   day: dayOf(document.date),
   name: nameWords(document.buyer),
-  texts: [document.number, document.billNo ?? ''].map(loose).filter((text) => text.length >= 4),
+  texts: [document.number, document.billNo ?? ''].map(lettersAndDigits).filter((text) => text.length >= 4),
   remarks: '',
 });
 
 /**
- * Hundredths, rounded down, so that more than the balance is never proposed. 0 for an invalid amount, or one too large
- * to be counted exactly.
+ * Hundredths, rounded down, so that no more than the balance is proposed. 0 for an invalid amount, or one too large to
+ * count exactly.
  */
 function minorUnits(amount: string): number {
   const [, whole = '', part = ''] = /^(\d{1,13})(?:\.(\d+))?$/.exec(amount) ?? [];
   return whole === '' ? 0 : Number(whole) * 100 + Number(part.slice(0, 2).padEnd(2, '0'));
 }
 
-/**
- * How likely it is that the IRM pays for the document; 0 for different currencies. Without reasons: see {@link
- * explain}.
- */
+/** How likely the IRM pays for the document; 0 for different currencies. {@link explain} adds the reasons. */
 export function confidenceOf(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>): number {
   return weigh(irm, document, null);
 }
 
-/** As {@link confidenceOf}, with the reasons for people. */
-export function explain(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>): Score {
+/** Like {@link confidenceOf}, with reasons for people. */
+export function explain(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>) {
   const reasons: string[] = [];
   const confidence = weigh(irm, document, reasons);
   return { confidence, reasons };
@@ -150,7 +138,7 @@ function amounts(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reaso
   return 0.4;
 }
 
-/** 0 to 1; null if one of the names is not known. */
+/** Similarity from 0 to 1; null if a name is not known. */
 function sameNames(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reasons: string[] | null): number | null {
   if (irm.name.size === 0 || document.name.size === 0) {
     reasons?.push('remitter or buyer is not known');
@@ -203,7 +191,7 @@ function nameWords(name: string | null): ReadonlySet<string> {
   return new Set(words);
 }
 
-function loose(text: string): string {
+function lettersAndDigits(text: string): string {
   return text
     .normalize('NFKC')
     .toUpperCase()
@@ -212,7 +200,7 @@ function loose(text: string): string {
 
 const dayOf = (date: string | null): number | null => (isFilingDate(date) ? dayNumber(date) : null);
 
-/** Earlier documents first, then by number, so that two runs over the same data propose the same. */
+/** Orders by date, then by number, so that two runs over the same data propose the same. */
 export function byDate(a: OpenDocument, b: OpenDocument): number {
   const order = a.date && b.date ? compareFilingDates(a.date, b.date) : 0;
   return order || (a.number < b.number ? -1 : a.number > b.number ? 1 : 0);

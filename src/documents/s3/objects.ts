@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as S3 from '@aws-sdk/client-s3';
 import type { S3Location } from '../s3-location';
 
-/** If two writers use one key at the same time, the server asks the later one to retry. */
+/** The server answers 409 if two writers use one key at the same time; the later one retries. */
 const CONFLICT_TRIES = 5;
 const CONFLICT_PAUSE_MS = 200;
 const LIST_PAGE = 1_000;
 
 /**
- * The operations on objects that the store needs; keys are below the location's prefix. The SDK is loaded at the first
- * call, so that commands without documents do not load it.
+ * The object operations that the store needs; keys are relative to the location's prefix. The SDK is loaded at the
+ * first call, so that commands without documents do not load it.
  */
 export function createS3Objects(location: S3Location) {
   const { bucket: Bucket, prefix } = location;
@@ -42,11 +42,11 @@ export function createS3Objects(location: S3Location) {
   }
 
   return {
-    /** Writes an object unless its key is taken; the server checks the SHA-256. @returns whether the key was free */
+    /** Creates an object unless its key is taken; the server checks the SHA-256. @returns whether it was created */
     create: (key: string, content: Buffer) => put(key, content, { IfNoneMatch: '*' }),
-    /** Replaces the version `etag` of an object. @returns false if the object has changed since */
+    /** Replaces an object if its version is `etag`. @returns false if it has changed */
     replace: (key: string, content: Buffer, etag: string) => put(key, content, { IfMatch: etag }),
-    /** Null where there is none. */
+    /** @returns null if there is no such object */
     async read(key: string) {
       const { sdk, client } = await load();
       try {
@@ -63,7 +63,7 @@ export function createS3Objects(location: S3Location) {
         await client.send(new sdk.HeadObjectCommand({ Bucket, Key: prefix + key }));
         return true;
       } catch (error) {
-        // The answer to HEAD has no body: a missing bucket looks the same as a missing key.
+        // HEAD has no body, so a missing bucket looks the same as a missing key: check the bucket.
         if (statusOf(error) !== 404) throw named(error);
         await client.send(new sdk.HeadBucketCommand({ Bucket })).catch((away: unknown) => {
           throw named(away);
@@ -104,7 +104,7 @@ export function createS3Objects(location: S3Location) {
 
 async function loadClient({ pathStyle }: S3Location) {
   const sdk = await import('@aws-sdk/client-s3');
-  // Region, endpoint and credentials as every AWS program reads them.
+  // The SDK reads region, endpoint and credentials from the environment.
   const client = new sdk.S3Client({
     forcePathStyle: pathStyle,
     maxAttempts: 3,
@@ -113,7 +113,7 @@ async function loadClient({ pathStyle }: S3Location) {
   return { sdk, client };
 }
 
-/** Checks `If-None-Match: *`: a server that ignores it would let two senders take one number. @throws Error */
+/** Checks that the server honours `If-None-Match: *`; otherwise two senders could take one number. @throws Error */
 export async function assertConditionalWrites(objects: ReturnType<typeof createS3Objects>): Promise<void> {
   const key = `.probe-${randomUUID()}`;
   const content = Buffer.from('probe\n');
@@ -134,7 +134,7 @@ function isMissingKey(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound');
 }
 
-/** The SDK's messages for answers without a body are nearly empty. */
+/** Gives an error a message, because the SDK's are nearly empty for answers without a body. */
 function named(error: unknown): unknown {
   if (!(error instanceof Error) || (error.message !== '' && !/^Unknown/.test(error.message))) return error;
   return new Error(`the object store answered ${statusOf(error) ?? 'nothing'} (${error.name})`, { cause: error });

@@ -9,19 +9,20 @@ import { assertRecordName, storeIdOf, untilItWorks } from '../records';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 
-/** Each is held in memory until it was checked; a workbook of 999 rows has less than 1 MB. */
+/** The largest document, as each is held in memory for its check; a workbook of 999 rows has less than 1 MB. */
 const MAX_BYTES = 64 * 1024 * 1024;
+/** Another process may remove or replace the object between two requests, but not each time. */
+const STORE_TRIES = 5;
 
 /**
- * A store in `s3://bucket/prefix`, as the AWS SDK reads it. Objects appear with their last byte; conditional writes
- * claim names.
+ * A document store in `s3://bucket/prefix`. Objects appear only when complete; conditional writes claim names.
  * @throws RangeError for another address
  */
 export function createS3Store(root: string): DocumentStore {
   const location = locationOf(root);
   const objects = createS3Objects(location);
   const base = `s3://${location.bucket}/${location.prefix}`;
-  /** Once per process, before its first write. */
+  /** Runs once per process, before the first write. */
   const prepare = untilItWorks(() => assertConditionalWrites(objects));
 
   function keyOf(name: string): string {
@@ -29,7 +30,7 @@ export function createS3Store(root: string): DocumentStore {
     return name;
   }
 
-  /** The state of a name: complete, damaged (`stored` is null), or not there. */
+  /** @returns the document of a name, `stored: null` if it is damaged, null if there is none */
   async function look(name: string, kind: DocumentKind) {
     const found = await objects.read(keyOf(name));
     if (!found) return null;
@@ -38,15 +39,15 @@ export function createS3Store(root: string): DocumentStore {
     return { etag: found.etag, stored: check.problem() === null ? (whole satisfies StoredDocument) : null };
   }
 
-  /** Stores checked content; it replaces a damaged object. */
+  /** Stores checked content, replacing a damaged object. @throws Error if the store cannot create a missing object */
   async function store(name: string, kind: DocumentKind, content: Buffer, sha256: string): Promise<void> {
-    for (;;) {
+    for (let tries = 1; tries <= STORE_TRIES; tries += 1) {
       if (await objects.create(name, content)) return;
       const found = await look(name, kind);
       if (found?.stored) return assertSameContent(found.stored, sha256);
-      // Removed or replaced by another process in the meantime: check again.
       if (found && (await objects.replace(name, content, found.etag))) return;
     }
+    throw new Error(`${base}${name} was not stored: the object store refuses to create it, and does not have it.`);
   }
 
   async function createRecord(name: string, content: Buffer): Promise<boolean> {
@@ -113,14 +114,14 @@ export function createS3Store(root: string): DocumentStore {
   };
 }
 
-/** @throws RangeError where a text is not the address of a bucket */
+/** @throws RangeError for any text but the address of a bucket */
 function locationOf(root: string): S3Location {
   const location = parseS3Location(root);
   if (!location) throw new RangeError(`${JSON.stringify(root)} is not the address of a bucket; allowed: ${S3_FORM}.`);
   return location;
 }
 
-/** Reads a stream through its check into memory. @throws DocumentError if it is longer than any of our documents */
+/** Reads a stream through its check into memory. @throws DocumentError if it exceeds {@link MAX_BYTES} */
 async function collect(source: Readable, check: ContentCheck, key: string, name: string): Promise<Buffer> {
   const pieces: Buffer[] = [];
   await pipeline(source, check, async (checked: AsyncIterable<Buffer>) => {

@@ -10,25 +10,25 @@ export interface Hold {
   filingId: string;
   reference: string;
   state: string;
-  /** `irmIdentity` of the mapping that holds it, and the date that it gives the IRM. */
+  /** `irmIdentity` of the mapping that holds the amount, and the IRM date of that mapping. */
   irmKey: string;
   irmDt: string;
   amount: string;
-  /** Null while it is not submitted. */
+  /** Null before it is submitted. */
   submittedAt: number | null;
   outcomeKnown: boolean;
-  /** When its certificates were known; null: there are none (yet). */
+  /** When its certificates became known; null: there are none yet. */
   certifiedAt: number | null;
 }
 
-/** The source of mapped amounts: a held IRM, several of them, or what rows state about one, read at no time. */
+/** What mapped amounts are taken from: a held IRM, several together, or an IRM as rows state it (`readAt` null). */
 export type Account = Pick<HeldIrm, 'irmNumber' | 'currency' | 'amount' | 'available'> & { readAt: number | null };
 
 export type RowsOfIrm = [MappingRow, ...MappingRow[]];
 
 /**
- * Checks the amounts mapped from one account. A hold that cannot be in the balance yet blocks; one submitted before the
- * read only warns, as does an unknown value.
+ * Checks the amounts mapped from one account. A hold that cannot be in the balance yet causes an error; one that may be
+ * in it, because it was submitted before the read, only a warning, as does an unknown balance.
  */
 export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]): Finding[] {
   const total = sumAmounts(group.map(({ mapping }) => mapping.mappedIRMAmountFCC));
@@ -66,13 +66,16 @@ export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]
   return [{ ...warningAt(row, 'mappedIRMAmountFCC', 'balance_maybe_held', message), ...filingOf(doubtful) }];
 }
 
-/** Only one submitted before the read, of known outcome. A stated remittance may be the remaining balance. */
+/**
+ * Whether the balance may include a hold: one submitted before the read, with a known outcome. An amount that rows
+ * state may be the remaining balance, so it may include any certified hold.
+ */
 function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
   if (readAt === null) return hold.certifiedAt !== null;
   return hold.submittedAt !== null && hold.outcomeKnown && hold.submittedAt <= readAt;
 }
 
-/** Holds that may or may not be in the balance; certified ones are in it where the utilised part covers them all. */
+/** Holds that may or may not be in the balance; certified ones are in it if the utilised amount covers them all. */
 function doubtfulHolds(holds: readonly Hold[], irm: Account): Hold[] {
   const earlier = holds.filter((hold) => mayBeInBalance(hold, irm));
   if (irm.amount === null || irm.available === null) return earlier;
@@ -81,7 +84,7 @@ function doubtfulHolds(holds: readonly Hold[], irm: Account): Hold[] {
   return compareAmounts(certified, utilised) <= 0 ? earlier.filter((hold) => !isCertified(hold)) : earlier;
 }
 
-/** Holds not certain to be in a balance: a certificate known at the read is in it, filings under way are not. */
+/** Holds that are not certainly in a balance; a certificate known before the read is certainly in it. */
 export function pendingHolds(holds: readonly Hold[], irm: Account): Hold[] {
   const { readAt } = irm;
   const known = ({ certifiedAt }: Hold) => certifiedAt !== null && readAt !== null && certifiedAt <= readAt;
@@ -106,7 +109,7 @@ function atLeastZero(amount: string): string {
   return compareAmounts(amount, 0) < 0 ? '0' : amount;
 }
 
-/** Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where unknown. */
+/** An IRM record from the service. Dates are DDMMYYYY, amounts exact decimal text in `currency`; null: unknown. */
 export interface HeldIrm {
   irmNumber: string;
   irmAdCode: string;
@@ -118,11 +121,11 @@ export interface HeldIrm {
   amount: string | null;
   available: string | null;
   status: string | null;
-  /** When the balance was read from the service, milliseconds since the epoch. */
+  /** When the balance was read from the service, ms since the epoch. */
   readAt: number;
 }
 
-/** The held records that a mapping may refer to: by issue date, else by remittance date. Several: alike. */
+/** The held records that a mapping may refer to: those with its date as issue date, else as remittance date. */
 export function recordsOf<T extends Pick<HeldIrm, 'issueDate' | 'remittanceDate'>>(
   irmDt: string,
   sameIdentity: readonly T[],

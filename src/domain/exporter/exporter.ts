@@ -1,12 +1,12 @@
 import { warningAt, type Finding } from '../rules/finding';
 
-/** Where an exporter's IEC comes from: the client object, status records of its filings, or its IRMs. */
+/** The source of an exporter's IEC: the client object, status records of its filings, or its IRMs. */
 export type IecSource = 'client' | 'status' | 'irms';
 
-/** From weakest to strongest: filings are made for the IEC of the portal's login, whatever a client was given. */
+/** From weakest to strongest, because filings are made for the IEC of the portal login and not the one entered. */
 export const IEC_SOURCES: readonly IecSource[] = ['client', 'status', 'irms'];
 
-/** What shows an IEC, in words that it follows. */
+/** Names a source in a message, followed by the IEC. */
 export const SHOWN_BY: Readonly<Record<IecSource, string>> = {
   client: 'it was entered with',
   status: "the authority's status records carry",
@@ -15,14 +15,14 @@ export const SHOWN_BY: Readonly<Record<IecSource, string>> = {
 
 const IEC_UNKNOWN =
   'The IEC of the exporter is not known: its client, its IRMs and its status records have none. Without it no ' +
-  'certificates can be listed, so that persons alone settle a submission whose answer is lost. `ebrc irms EXPORTER --refresh` reads the IRMs again.';
+  'certificates can be listed, and only persons can settle a submission whose answer is lost. `ebrc irms EXPORTER --refresh` reads the IRMs again.';
 
-/** What is to be said of an exporter's IEC before it files. */
+/** Warnings about an exporter's IEC before a filing. */
 export function iecWarnings(exporter: Parameters<typeof iecFindings>[0]): Finding[] {
   return exporter.iec === null ? [warningAt(null, 'iec', 'iec_unknown', IEC_UNKNOWN)] : iecFindings(exporter);
 }
 
-/** A warning if the IEC that was entered for a client is not the one that the portal shows. */
+/** A warning if the IEC that was entered for a client differs from the one that is used. */
 export function iecFindings(args: {
   iec: string | null;
   iecSource: IecSource | null;
@@ -37,20 +37,20 @@ export function iecFindings(args: {
 /**
  * - `created`: never validated. `unvalidated`: credentials on file but unverified, or deactivated.
  * - `activation_pending`: the authority has not opened access yet.
- * - `ready`: nothing contradicts it. Of an unknown state the next call shows it (DGFT_IP_ACTIVATION_PENDING).
+ * - `ready`: nothing contradicts it. In an unknown state the next call shows whether access is still pending.
  */
 export type Readiness = 'created' | 'unvalidated' | 'activation_pending' | 'ready';
 
-/** The readiness, unless its portal credentials are known to be bad: it is not ready then, whatever it was. */
+/** The readiness, or `needs_credentials` if the portal credentials are known to be bad. */
 export type Standing = Readiness | 'needs_credentials';
 
-/** The readiness of an exporter, from what the service returned of it (spec: "Readiness matrix"). */
+/** The readiness of an exporter, from the client object (spec: "Readiness matrix"). */
 export function readinessOf(args: {
   isActive: boolean;
   hasCredentials: boolean;
-  /** The value of `dgftApiStatus.state`; null if the service never sent one. */
+  /** `dgftApiStatus.state`; null if the service never sent it. */
   apiState: string | null;
-  /** ISO 8601, as the answer: there while the activation is pending and its time is known. */
+  /** ISO 8601; returned only while the activation is pending. */
   activatesAt: string | null;
 }): { readiness: Readiness; activatesAt: string | null } {
   const { isActive, hasCredentials, apiState, activatesAt } = args;

@@ -1,7 +1,7 @@
 /** What kind of value a field of {@link Mapping} holds. */
 export type FieldKind = 'integer' | 'amount' | 'text' | 'date' | 'yesNo';
 
-/** In the order of the spec's item table: the type, rules, workbook columns and schemas are built from it. */
+/** The fields in the order of the spec's item table. Type, rules, workbook columns and schemas derive from them. */
 export const MAPPING_FIELDS = {
   serialNo: 'integer',
   uploadType: 'integer',
@@ -29,11 +29,11 @@ export const MAPPING_FIELDS = {
 export type MappingField = keyof typeof MAPPING_FIELDS;
 export const FIELD_NAMES = Object.keys(MAPPING_FIELDS) as MappingField[];
 
-/** Fields that are null where the row has no GST invoice; all others need a value in every row. */
+/** Fields that are null if the row has no GST invoice; all others need a value in every row. */
 const NULLABLE = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
 export const NULLABLE_FIELDS: ReadonlySet<MappingField> = new Set(NULLABLE);
 
-/** One item of `ebrcBulkGenDtos` (spec: "Push message"). Dates are DDMMYYYY, amounts have two decimals at most. */
+/** One item of `ebrcBulkGenDtos` (spec: "Push message"). Dates are DDMMYYYY, amounts have at most two decimals. */
 export type Mapping = {
   [Field in MappingField]:
     | ((typeof MAPPING_FIELDS)[Field] extends 'integer' | 'amount' ? number : string)
@@ -41,8 +41,8 @@ export type Mapping = {
 };
 
 /**
- * A submitted mapping. `row` names it in every finding: the Excel row (header is 1), or the `serialNo` of a message.
- * `extra`: filled columns that JSON items lack, by label; such a row needs the bulk channel.
+ * A submitted mapping. `row` identifies it in findings: the Excel row (header is 1), or the `serialNo` of a message.
+ * `extra`: filled workbook columns that JSON items lack, by label; such a row needs the bulk channel.
  */
 export interface MappingRow {
   row: number;
@@ -50,7 +50,7 @@ export interface MappingRow {
   extra?: ExtraValues;
 }
 
-/** Values of optional columns with the types of their cells; dates are DDMMYYYY. */
+/** Values of optional columns, typed as their cells; dates are DDMMYYYY. */
 export type ExtraValues = Record<string, string | number | boolean | { date: string }>;
 
 /** The JSON submission of POST /genebrc/push-irm. `decalarationFlag` is spelled as the authority specifies. */
@@ -62,7 +62,7 @@ export interface PushMessage {
   ebrcBulkGenDtos: Mapping[];
 }
 
-/** The message by which rows of a filing are sent, each with the serial number that it has in its submission. */
+/** The push message for rows of a filing, each with its serial number within the submission. */
 export function pushMessageOf(
   { exporterId, uploadType, declaration }: { exporterId: string; uploadType: number; declaration: 'Y' | 'N' },
   rows: readonly { serialNo: number; mapping: Mapping }[],

@@ -1,14 +1,14 @@
-/** The moves that the ledger and the workflow make alike, and what they say. */
+/** Moves, and their texts, that both the ledger and the workflow make. */
 import { counted } from '../text';
 import type { FilingState } from './states';
-import type { FilingCounts } from '../contracts';
+import type { FilingResult } from '../contracts';
 
-/** A balance older than this is read again before it is relied on. */
+/** An older balance is read again before it is used. */
 const FRESH_BALANCE_MS = 60 * 60_000;
 
-/** What decides whether a filing's balances may be checked as they stand in the ledger. */
+/** Decides whether a filing's balances in the ledger may be checked without reading them again. */
 export interface FilingReadiness {
-  /** When the oldest balance of the filing's IRMs was read, ms since the epoch; null when one never was. */
+  /** When the oldest balance of the filing's IRMs was read, ms since the epoch; null if one was never read. */
   balancesReadAt: number | null;
   apiState: string | null;
   /** ISO 8601. */
@@ -18,11 +18,11 @@ export interface FilingReadiness {
 export const isActivationPending = ({ apiState }: FilingReadiness): boolean =>
   apiState?.trim().toLowerCase() === 'activation_pending';
 
-/** Whether the balances may be relied on at `now`, in ms since the epoch. */
+/** Whether the balances may be used at `now`, in ms since the epoch. */
 export const areBalancesFresh = ({ balancesReadAt }: FilingReadiness, now: number): boolean =>
   balancesReadAt !== null && now - balancesReadAt <= FRESH_BALANCE_MS;
 
-/** A move without its number and time. */
+/** A move without its sequence number and time. */
 export interface FirstMove {
   state: FilingState;
   event: { kind: string; text: string };
@@ -35,7 +35,7 @@ export const CHECKING: FirstMove = {
   attention: null,
 };
 
-/** To the sending of a submission, one of `of`. */
+/** The move to sending submission `submission` of `of`. */
 export function submittingMove(
   { submission, rowCount }: { submission: number; rowCount: number },
   of: number,
@@ -44,7 +44,7 @@ export function submittingMove(
   return { state: 'submitting', event: { kind: 'submitting', text }, attention: null };
 }
 
-/** To the wait for a second person. */
+/** The move to waiting for a second person's approval. */
 export function approvalMove({ filingId, madeBy }: { filingId: string; madeBy: string }): FirstMove {
   return {
     state: 'awaiting_approval',
@@ -53,13 +53,13 @@ export function approvalMove({ filingId, madeBy }: { filingId: string; madeBy: s
   };
 }
 
-/** The note of the move to the processing of a request. */
+/** The event of the move to `processing`. */
 export const processingNote = (requestId: string | null): FirstMove['event'] => ({
   kind: 'processing',
   text: `request ${requestId} is with the authority`,
 });
 
-/** The note of the move to the collection of certificates. */
+/** The event of the move to `collecting`. */
 export const COLLECTING_NOTE: FirstMove['event'] = {
   kind: 'collecting',
   text: 'the rows are settled; collecting certificates',
@@ -73,8 +73,12 @@ const TEXTS: Partial<Record<FilingState, string>> = {
   abandoned: 'given up',
 };
 
-/** The event text of a filing's end, and what a person can do about it. */
-export function endNote(filingId: string, state: FilingState, { errored }: FilingCounts): Omit<FirstMove, 'state'> {
+/** The event of a filing's end, and as attention what a person can do next. */
+export function endNote(
+  filingId: string,
+  state: FilingState,
+  { errored }: FilingResult['counts'],
+): Omit<FirstMove, 'state'> {
   const correctable = state === 'partly_certified' || state === 'rejected' || state === 'needs_correction';
   const what = errored > 0 ? `${errored} ${errored === 1 ? 'row' : 'rows'}` : 'It';
   return {

@@ -1,51 +1,49 @@
-/** When to ask for a request's status next, from an estimate of how long the authority takes. Pure. */
-
-export interface PollBounds {
-  /** Age of the request before which it is not polled. */
-  firstMs: number;
-  minMs: number;
-  maxMs: number;
-}
+/** When to poll a request next, from an estimate of how long the authority takes. Pure. */
 
 export interface Cadence {
   rateWindowMs: number;
-  poll: PollBounds;
+  poll: {
+    /** The age at which a request may first be polled. */
+    firstMs: number;
+    minMs: number;
+    maxMs: number;
+  };
 }
 
-/** What the poll cadence goes by, beside the request itself. */
+/** What the poll cadence depends on, beside the request itself. */
 export interface PollLoad {
-  /** Requests answered lately, newest first; empty when nothing is known. */
+  /** Recently answered requests, newest first. */
   seen: readonly SeenAnswer[];
-  /** Open requests of this key. All of them share 100 calls a window with everything else. */
+  /** Open requests of this API key, which share its 100 calls a window with everything else. */
   openRequests: number;
-  /** Of the youngest of them, {@link OPEN_USED}: those that are never answered must not outnumber today's. */
+  /** Ages of the youngest {@link OPEN_USED}: requests that are never answered must not outweigh recent ones. */
   openAgesMs: readonly number[];
 }
 
 /** Polls may take at most 60 of the window's 100 calls. */
 const POLLS_PER_WINDOW = 60;
-/** Interval, as a share of the longest one, at times when answers arrive at the average rate. */
+/** Interval while answers arrive at the average rate, as a share of the longest interval. */
 const AVERAGE_SHARE = 0.32;
 /** Upper bound of the first poll, as a multiple of `firstMs` and of the longest interval after `firstMs`. */
 const FIRST_WITHIN = 5;
-/** Before any answer, one is expected at this multiple of `firstMs`, 2 h at most: fast sandboxes are polled fast. */
+/** As long as no answer was seen, one is expected at this multiple of `firstMs`: fast sandboxes are polled fast. */
 const EXPECTED_AT = 8;
-/** The age of a request at which its answer is expected as long as none was seen. */
-export const typicalAnswerMs = ({ firstMs, minMs }: PollBounds): number =>
+/** The age at which an answer is expected as long as none was seen; at most 2 h. */
+export const typicalAnswerMs = ({ firstMs, minMs }: Cadence['poll']): number =>
   Math.min(TYPICAL_MS, EXPECTED_AT * Math.max(firstMs, minMs));
 
-/** Number of parts into which a wait is divided to sum up the poll rate over it. */
+/** Number of steps in which the poll rate is integrated over a wait. */
 const STEPS = 24;
 
-/** Ms until the next poll: proportional to the root of `survival / density`, where polls times delay is least. */
+/** Ms until the next poll: proportional to the root of `survival / density`, which minimises polls times delay. */
 export function nextPollDelayMs(
   situation: PollLoad & {
     ageMs: number;
     rateWindowMs: number;
-    /** 0 to 1, constant for a request: spreads requests that were filed together. */
+    /** 0 to 1, constant for a request; spreads the polls of requests that were filed together. */
     spread: number;
   },
-  bounds: PollBounds,
+  bounds: Cadence['poll'],
 ): number {
   const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;
   const times = estimateAnswerTimes(seen, openAgesMs, typicalAnswerMs(bounds));
@@ -64,7 +62,7 @@ export function nextPollDelayMs(
   return Math.max(shortest, untilPollsAreDue(times, { fromMs: ageMs, withinMs: longest, polls: 1, averageMs }));
 }
 
-/** The time after which the poll rate, summed from an age on, reaches `polls`; at most `withinMs`. */
+/** The time until the poll rate, integrated from `fromMs`, reaches `polls`; at most `withinMs`. */
 function untilPollsAreDue(
   times: ReturnType<typeof estimateAnswerTimes>,
   { fromMs, withinMs, polls, averageMs }: { fromMs: number; withinMs: number; polls: number; averageMs: number },
@@ -79,24 +77,24 @@ function untilPollsAreDue(
   return withinMs;
 }
 
-/** When a request was answered, as far as polling can tell. Both are ages of the request in ms. */
+/** A request was answered between these two ages (ms): its last poll without and its first poll with the answer. */
 export interface SeenAnswer {
   afterMs: number;
   byMs: number;
 }
 
-/** A log-logistic distribution: the share `1 / (1 + exp((ln age - centre) / width))` takes longer than an age. */
+/** A log-logistic distribution: the share `1 / (1 + exp((ln age - centre) / width))` takes longer than `age`. */
 interface TimesPart {
-  /** Natural logarithm of an age in ms. */
+  /** Natural logarithm of the age in ms. */
   centre: number;
   width: number;
   weight: number;
 }
 
-/** The typical time of a live acknowledgement by the specification (ms). */
+/** The typical time of a live acknowledgement according to the specification (ms). */
 const TYPICAL_MS = 2 * 3_600_000;
 
-/** Counts like a few answers, and remains: its wide part shows an outage, and polls become rarer but never end. */
+/** The prior counts like a few answers. Its wide part stands for outages, so that polls become rarer but never end. */
 function prior(typicalMs: number): TimesPart[] {
   return [
     { centre: Math.log(typicalMs), width: 0.25, weight: 4 },
@@ -106,16 +104,16 @@ function prior(typicalMs: number): TimesPart[] {
 
 export const ANSWERS_USED = 200;
 export const OPEN_USED = 100;
-/** Weight of each answer relative to the next newer one: a change is learnt within some tens of requests. */
+/** Weight of each answer relative to the next newer one, so that a change is learnt within some tens of requests. */
 const FADING = 0.99;
 const NARROWEST = 0.04;
 /** The width of an answer without enough neighbours. */
 const ALONE = 0.2;
-/** An answer that the first poll found is taken to have come between this share of that age and the age. */
+/** The earliest assumed age of an answer, as a share of the age at which a poll found it. */
 const EARLIEST_SHARE = 0.25;
 const CENSORING_ROUNDS = 5;
 
-/** The time to an answer, as a mixture of each answer (newest first) and the prior; open requests take longer. */
+/** Estimates the time to an answer: a mixture of seen answers (newest first) and the prior, given open requests. */
 export function estimateAnswerTimes(
   seen: readonly SeenAnswer[],
   openAgesMs: readonly number[] = [],
@@ -125,9 +123,9 @@ export function estimateAnswerTimes(
   const parts = withOpenRequests(known, openAgesMs.slice(0, OPEN_USED));
   const weights = total(known.map(({ weight }) => weight));
   return {
-    /** Of the answers that were seen: open requests, which an outage keeps open, do not raise it. */
+    /** Mean time of seen answers and prior, without open requests, so that an outage does not raise it. */
     meanMs: known.reduce((sum, { weight, centre }) => sum + weight * Math.exp(centre), 0) / weights,
-    /** Above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age. */
+    /** For an age above 0 ms: the share of requests whose answer takes longer, and the share answered per ms then. */
     at: (ageMs: number) => {
       const age = Math.log(ageMs);
       let survival = 0;
@@ -149,7 +147,7 @@ function partsOf(seen: readonly SeenAnswer[]): TimesPart[] {
     return { centre: (earliest + latest) / 2, halfWidth: (latest - earliest) / 2, weight: FADING ** index };
   });
   answers.sort((a, b) => a.centre - b.centre);
-  // Answers that are close together give a precise estimate there; a peak is not smoothed into the next one.
+  // The width follows the neighbours, so that dense answers give a precise peak which is not smoothed into the next.
   const reach = Math.ceil(0.6 * Math.sqrt(answers.length));
   return answers.map(({ centre, halfWidth, weight }, index) => {
     const from = Math.max(0, index - reach);
@@ -160,7 +158,7 @@ function partsOf(seen: readonly SeenAnswer[]): TimesPart[] {
   });
 }
 
-/** The parts with weights that sum to 1. An open request counts the more, the fewer answers take as long. */
+/** Reweights the parts to a sum of 1. An open request counts more, the fewer answers take as long. */
 function withOpenRequests(parts: readonly TimesPart[], openAgesMs: readonly number[]): TimesPart[] {
   const known = parts.map((part) => part.weight);
   const open = openAgesMs

@@ -1,14 +1,14 @@
-/** What somebody has to look at about a filing: kinds, until when they stand, and what may be done. */
+/** Questions about a filing: their kinds, how long they stay open, and what may be done about them. */
 import { type FilingState, isEnd, needsAttention, QUESTION_OF_STATE } from './states';
 
 export interface Question {
   kind: string;
   text: string;
-  /** `fact`: until a fact closes it, or somebody acknowledges it; the filing's end closes none of these. */
+  /** What closes the question. `fact`: a fact or an acknowledgement, but not the filing's end. */
   until: 'move' | 'state' | 'fact';
 }
 
-/** The question that a move opens; null: none. */
+/** The question that a move opens, or null. */
 export function questionOfMove(move: {
   state: FilingState;
   attention: string | null;
@@ -18,7 +18,7 @@ export function questionOfMove(move: {
   const { state, event } = move;
   if (!(move.needsAttention ?? needsAttention(state))) return null;
   const text = move.attention ?? event.text;
-  // What was brought back from the document store stays to be looked at.
+  // A filing that was imported from the document store has to be looked at even after its end.
   if (isEnd(state) && event.kind === 'imported') return { kind: 'imported', text, until: 'fact' };
   if (event.kind === 'not_moving') return { kind: 'not_moving', text, until: 'state' };
   const kind = QUESTION_OF_STATE[state];
@@ -33,6 +33,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   filing_overdue: ['resolve', 'abandon'],
   needs_correction: ['correct'],
   agreeing: ['resolve', 'abandon'],
+  changed_after_end: ['resolve', 'acknowledge'],
   second_person: ['resolve', 'permit', 'withdraw'],
   workflow_problem: ['resume', 'abandon'],
   filing_without_workflow: ['resume', 'abandon'],
@@ -40,11 +41,11 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   not_moving: ['abandon'],
 };
 
-/** What may be done about a question, by the names of the commands. */
+/** The commands that may answer a question. */
 export const actionsOfQuestion = ({ kind, until }: Pick<Question, 'kind' | 'until'>): readonly string[] =>
   ACTIONS[kind] ?? (until === 'fact' ? ['acknowledge'] : ['abandon']);
 
-/** What may be done about a filing next, by the names of the commands. */
+/** The commands that may be used on a filing next. */
 export function actionsOfFiling(filing: {
   state: FilingState;
   asked: boolean;
@@ -53,10 +54,10 @@ export function actionsOfFiling(filing: {
 }): readonly string[] {
   const { state, asked, correctable } = filing;
   if (isEnd(state)) return correctable ? ['correct'] : [];
-  // Until a person is asked, evidence is gathered; access comes back by itself.
+  // Before a person is asked, the run still gathers evidence. `needs_access` needs no command: access is retried.
   if (state === 'outcome_unknown' && !asked) return ['abandon'];
-  const own = state === 'needs_access' ? undefined : ACTIONS[QUESTION_OF_STATE[state] ?? ''];
-  return own ?? (filing.needsAttention ? ['resume', 'abandon'] : ['abandon']);
+  const ofState = state === 'needs_access' ? undefined : ACTIONS[QUESTION_OF_STATE[state] ?? ''];
+  return ofState ?? (filing.needsAttention ? ['resume', 'abandon'] : ['abandon']);
 }
 
 export interface QuestionView {
@@ -71,22 +72,22 @@ export interface QuestionView {
   row: number | null;
 }
 
-/** Code of an update's failure: what was said stands, and is carried out once a second person says the same. */
+/** Error code of an update: the word is recorded and is carried out once a second person says the same. */
 export const SECOND_PERSON = 'second_person';
 
-/** What became of a person's word about a send. */
+/** The result of carrying out a person's word about a send. */
 export type Carried =
   /** Nothing was filed: the submission may be sent again. */
   | { outcome: 'again' }
-  /** Rows without a certificate are free, and wait for a correction. */
+  /** Rows without a certificate were freed and wait for a correction. */
   | { outcome: 'freed'; freed: number }
-  /** A request that a person had named is another filing's: it is not asked about any more. */
+  /** A request that a person had named is another filing's and is no longer polled. */
   | { outcome: 'not_ours' }
-  /** A duplicate may go beside the rows that were named. */
+  /** A duplicate of the named rows may be filed. */
   | { outcome: 'permitted' }
-  /** A request was added, or rows have their certificates. */
+  /** A request was added, or rows got their certificates. */
   | { outcome: 'filed' }
-  /** It is refused, or stands until a second person says the same. */
+  /** The word was refused, or stays open until a second person says the same. */
   | { outcome: 'refused' | 'stands'; why: string };
 
 const CERTIFICATES_NAMED = 5;

@@ -1,31 +1,28 @@
-/** How a filing goes on when its run is not there, or when another run takes it over. Pure. */
+/** How a filing continues when its run is missing, or when a new run takes it over. Pure. */
 import type { FileInput } from '../contracts';
 import type { Mode } from '../names';
 import { mayFollow, type FilingState } from './states';
 
-/** Status of the newest run of a filing's workflow; `gone`: Temporal does not have it (any more). */
-export interface FilingRunStatus {
-  status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
-  /** Consecutive tries of its current workflow task; above one, the previous tries have failed. */
-  taskAttempt: number;
-}
-
-export interface JudgedFiling {
-  /** Whether anything of it was, or may have been, sent. */
-  sent: boolean;
-  /** When its next state change is due at the latest; null if it waits for a person. */
-  dueAt: Date | null;
-}
-
-/** How late a state change may be before the sweep reports it; the workflow itself asks for attention earlier. */
+/** How late a state change may be before the sweep reports it; the workflow itself reports it earlier. */
 export const LATE_MS = 15 * 60_000;
-/** From this try of a workflow task on, the failure is not considered temporary. */
+/** From this attempt of a workflow task on, its failure is not considered temporary. */
 const FAILING_FROM = 4;
 
-/** What to do about an open filing. `report`: `problem` is shown (null clears it). `resume`: it may have been sent. */
+/** What to do about an open filing. `report`: show `problem` (null clears it). `resume`: start a new run. */
 export function judgeRun(
-  filing: JudgedFiling,
-  run: FilingRunStatus,
+  filing: {
+    /** Whether anything of the filing was, or may have been, sent. */
+    sent: boolean;
+    /** When its next state change is due at the latest; null if it waits for a person. */
+    dueAt: Date | null;
+  },
+  /** The newest run of its workflow. */
+  run: {
+    /** `gone`: Temporal does not know the workflow. */
+    status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
+    /** Attempt number of the current workflow task; above one, the previous attempts failed. */
+    taskAttempt: number;
+  },
   now: Date,
 ): { action: 'report'; problem: string | null } | { action: 'resume'; why: string } {
   if (run.status === 'running') return { action: 'report', problem: problemOfRunning(filing, run, now) };
@@ -33,11 +30,15 @@ export function judgeRun(
   if (filing.sent) return { action: 'resume', why: how };
   return {
     action: 'report',
-    problem: `Nothing of it was sent, and ${how}: ebrc resume lets it go on, ebrc abandon gives it up.`,
+    problem: `Nothing of it was sent, and ${how}: ebrc resume continues it, ebrc abandon gives it up.`,
   };
 }
 
-function problemOfRunning({ dueAt }: JudgedFiling, { taskAttempt }: FilingRunStatus, now: Date): string | null {
+function problemOfRunning(
+  { dueAt }: { dueAt: Date | null },
+  { taskAttempt }: { taskAttempt: number },
+  now: Date,
+): string | null {
   if (taskAttempt >= FAILING_FROM) {
     return 'Its workflow tasks keep failing: see the workflow in the Temporal UI, and the log of the workers.';
   }
@@ -47,18 +48,22 @@ function problemOfRunning({ dueAt }: JudgedFiling, { taskAttempt }: FilingRunSta
   return null;
 }
 
-/** The part of a filing that a new run of it needs; everything else is in the ledger. */
-export interface ResumedFiling {
+/** The input of `fileRemittances` for a run that continues a filing from the ledger, which has everything else. */
+export function resumeInput({
+  filingId,
+  mode,
+  exporterId,
+  reference,
+  madeBy,
+  n,
+}: {
   filingId: string;
   mode: Mode;
   exporterId: string;
   reference: string;
   madeBy: string;
   n: number;
-}
-
-/** The input of `fileRemittances` with which a new run continues a filing from the ledger. */
-export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }: ResumedFiling): FileInput {
+}): FileInput {
   return { mode, exporterId, reference, madeBy, n, resume: filingId };
 }
 
@@ -66,9 +71,9 @@ export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }
 export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
 
 export interface FilingFacts {
-  /** A submission waits to be sent, and nothing of it is at the service. */
+  /** A submission is planned, and nothing of it is at the service. */
   planned: boolean;
-  /** A submission was, or may have been, sent, and its outcome is not known. */
+  /** A submission was, or may have been, sent, and its outcome is unknown. */
   doubtful: boolean;
   /** A submission is acknowledged under a request id, and the authority has not answered for it. */
   followed: boolean;
@@ -82,11 +87,11 @@ export interface FilingFacts {
 export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): (typeof PHASES)[number] {
   if (planned || doubtful) return doubtful || followed || settled ? 'send' : 'prepare';
   if (followed) return 'follow';
-  // Nothing remains to be done: the run only has to end the filing, as after a refusal.
+  // With nothing left to do (e.g. after a refusal) the run only has to end the filing, from `prepare`.
   return settled ? 'collect' : 'prepare';
 }
 
-/** By what is at the service. The recorded state is kept if it agrees, so that an open question stays open. */
+/** The state in which a new run resumes, by the facts. Keeps the recorded state if it agrees, with its question. */
 export function resumesIn(state: FilingState, facts: FilingFacts): FilingState {
   switch (phaseOf(facts)) {
     case 'prepare': {

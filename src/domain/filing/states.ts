@@ -1,6 +1,6 @@
 import { HOUR_MS } from '../dates';
 
-/** One transition table serves the workflow, which owns the progress, and the ledger, which refuses others. */
+/** States and transitions of a filing, for the workflow, which makes the moves, and the ledger, which checks them. */
 export const FILING_STATES = [
   'checking',
   'awaiting_approval',
@@ -20,7 +20,7 @@ export const FILING_STATES = [
 
 export type FilingState = (typeof FILING_STATES)[number];
 
-/** The question that a filing asks as long as it is in a state. */
+/** The kind of question that is open while a filing is in a state. */
 export const QUESTION_OF_STATE: Partial<Record<FilingState, string>> = {
   awaiting_approval: 'awaiting_approval',
   needs_credentials: 'needs_credentials',
@@ -32,7 +32,7 @@ export const QUESTION_OF_STATE: Partial<Record<FilingState, string>> = {
   rejected: 'needs_correction',
 };
 
-/** The states that interrupt a filing at any point, and where it returns afterwards. */
+/** States that interrupt a filing at any point; it then returns to its previous state. */
 const PAUSES: readonly FilingState[] = ['needs_credentials', 'needs_access'];
 const AFTER_SEND: readonly FilingState[] = ['processing', 'collecting', 'outcome_unknown', 'overdue'];
 
@@ -88,7 +88,7 @@ export function isEnd(state: FilingState): boolean {
   return FILING_TRANSITIONS[state].length === 0;
 }
 
-/** The states in which rows may have certificates, or errors of the authority. */
+/** The states in which rows may have certificates or errors of the authority. */
 export const SHOWS_ROWS = FILING_STATES.filter(
   (state) => isEnd(state) || ['collecting', 'outcome_unknown', 'overdue'].includes(state),
 );
@@ -107,7 +107,7 @@ export type RowState =
   | 'withdrawn'
   | 'corrected';
 
-/** From its rows: all certified, some, or none. Null while a row has no outcome. */
+/** The end state by a filing's rows: all certified, some, or none. Null while a row has no outcome. */
 export function endOf(
   args: Record<'rows' | 'open' | 'certified', number>,
 ): 'certified' | 'partly_certified' | 'rejected' | null {
@@ -117,12 +117,12 @@ export function endOf(
   return certified > 0 ? 'partly_certified' : 'rejected';
 }
 
-/** `planned`: nothing is known at the service. `settled`: every row has its outcome. `released`: rows are free. */
+/** `planned`: as far as known not at the service. `settled`: every row has its outcome. `released`: rows are free. */
 export type SubmissionState = 'planned' | 'acknowledged' | 'settled' | 'released';
 
-/** Rate windows that a call may wait in the queue: hundreds of filings, with a few calls each. */
+/** How many rate windows a call may wait in the queue: enough for hundreds of filings with a few calls each. */
 const QUEUED_WINDOWS = 180;
-/** The workflow reports an overdue filing itself; this margin is for one that does not. */
+/** Margin after the overdue time, because the workflow itself reports an overdue filing first. */
 const PAST_OVERDUE_MS = HOUR_MS;
 const PDFS_PER_WINDOW = 5;
 
@@ -131,7 +131,7 @@ export interface StateLimitSettings {
   rateWindowMs: number;
 }
 
-/** How long a filing may stay in a state (ms) before it needs attention; null: waits for a person, or has ended. */
+/** How long (ms) a filing may stay in a state without attention; null: it waits for a person, or has ended. */
 export function stateLimitMs(
   state: FilingState,
   { overdueAfterMs, rateWindowMs }: StateLimitSettings,

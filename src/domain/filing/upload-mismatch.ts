@@ -2,13 +2,11 @@ import { comparableDate, comparableText, irmIdentity } from '../identity';
 import { listed } from '../rules/value-messages';
 import type { StoredAnswer } from './attempt';
 
-/** What of a row that was sent, and of an entry of `irms`, is compared; anything may stand in the latter. */
-type ComparedRow = Partial<
-  Record<'serialNo' | 'irmNumber' | 'irmDt' | 'irmAdCode' | 'irmIfscCode' | 'sbCumInvoiceNumber', unknown>
->;
-
-/** Compares the rows reported as read with those sent, by `irms`, never `irmNumbers`; null: they agree. */
-export function uploadMismatch(sent: readonly ComparedRow[], answer: StoredAnswer): string | null {
+/**
+ * Compares the rows that the service read (by `irms`, never `irmNumbers`) with those sent. Their values may have any
+ * type. Null if they agree.
+ */
+export function uploadMismatch(sent: readonly Record<string, unknown>[], answer: StoredAnswer): string | null {
   const differences: string[] = [];
   const failed = answer.ackStatus?.trim().toLowerCase() === 'failed';
   const differs = (count: unknown): count is number =>
@@ -16,17 +14,18 @@ export function uploadMismatch(sent: readonly ComparedRow[], answer: StoredAnswe
   const { parsedRowCount: read, recordResCount: accepted } = answer;
   if (differs(read)) differences.push(`the service read ${read} rows, ${sent.length} were sent`);
   if (differs(accepted)) differences.push(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
-  if (answer.irms && answer.irms.length > 0) differences.push(...rowDifferences(sent, answer.irms as ComparedRow[]));
+  if (answer.irms && answer.irms.length > 0)
+    differences.push(...rowDifferences(sent, answer.irms as Record<string, unknown>[]));
   return differences.length > 0 ? differences.join('; ') : null;
 }
 
-function rowDifferences(sent: readonly ComparedRow[], read: readonly ComparedRow[]): string[] {
+function rowDifferences(sent: readonly Record<string, unknown>[], read: readonly Record<string, unknown>[]): string[] {
   const ours = new Map<string, number>();
   for (const row of sent) count(ours, keyOf(row), 1);
   for (const entry of read) count(ours, keyOf(entry), -1);
   const off = [...ours].filter(([, balance]) => balance !== 0);
   if (off.length > 0) return [`${off.length} of the IRM-to-document rows it read are not the ones that were sent`];
-  // `irms` is in file order (spec: "POST /genebrc/bulk-upload"), so the rows correspond by their place.
+  // `irms` is in file order (spec: "POST /genebrc/bulk-upload"), so rows correspond by position.
   const inPlace = sent.map((row, place) => keyOf(row) === keyOf(read[place] ?? {}));
   const moved = sent.filter((_row, place) => !inPlace[place]);
   const order = moved.length === 0 ? [] : [`it read ${serials(moved)} in another order`];
@@ -40,14 +39,14 @@ function rowDifferences(sent: readonly ComparedRow[], read: readonly ComparedRow
   return [...order, ...values];
 }
 
-/** Compared place by place, where the answer states them. */
+/** Fields that are compared by position, if the answer has them. */
 const COMPARED_VALUES = [
   ['serialNo', comparableText],
   ['irmDt', comparableDate],
   ['irmIfscCode', comparableText],
 ] as const;
 
-const serials = (rows: readonly ComparedRow[]): string =>
+const serials = (rows: readonly Record<string, unknown>[]): string =>
   `serialNo ${listed(rows.map(({ serialNo }) => textOf(serialNo)))}`;
 
 const textOf = (value: unknown): string =>
@@ -57,7 +56,7 @@ function count(balances: Map<string, number>, key: string, by: number): void {
   balances.set(key, (balances.get(key) ?? 0) + by);
 }
 
-function keyOf({ irmNumber, irmAdCode, sbCumInvoiceNumber }: ComparedRow): string {
+function keyOf({ irmNumber, irmAdCode, sbCumInvoiceNumber }: Record<string, unknown>): string {
   const irm = irmIdentity({ irmNumber: textOf(irmNumber), irmAdCode: textOf(irmAdCode) });
   return `${irm} ${comparableText(textOf(sbCumInvoiceNumber))}`;
 }

@@ -1,4 +1,4 @@
-import type { FilingCounts } from '../contracts';
+import type { FilingResult } from '../contracts';
 import type { Mapping } from './mapping';
 import type { QuestionView } from './questions';
 import { isEnd, type FilingState } from './states';
@@ -14,7 +14,7 @@ export interface FilingSummary {
   state: string;
   waiting: Waiting | null;
   needsAttention: boolean;
-  /** What its gravest open questions say. */
+  /** The texts of its most serious open questions. */
   attention: string | null;
   questionCount: number;
   asked: boolean;
@@ -26,7 +26,7 @@ export interface FilingSummary {
   madeBy: string | null;
   madeAt: string | null;
   corrects: string | null;
-  counts: FilingCounts;
+  counts: FilingResult['counts'];
   warnings: unknown[];
   errors: unknown[];
   evidence: unknown;
@@ -36,9 +36,9 @@ export interface FilingSummary {
 
 /** A complete filing, as `ebrc file`, `ebrc show` and the other filing commands print it. */
 export interface FilingView extends FilingSummary {
-  /** The attempt of unknown outcome that `resolve` answers, or else the last accepted one; null: nothing was sent. */
+  /** The attempt of unknown outcome that `resolve` answers, else the last accepted one; null: nothing was sent. */
   attempt: string | null;
-  /** The request that `resolve` answers instead, where no attempt is in doubt. */
+  /** The request that `resolve` answers if no attempt is in doubt. */
   request: string | null;
   questions: QuestionView[];
   actions: readonly string[];
@@ -46,14 +46,14 @@ export interface FilingView extends FilingSummary {
   correctedBy: string[];
   submissions: SubmissionView[];
   rows: RowView[];
-  /** Other filings that may have used its IRMs since the balance before its send was read. */
+  /** Other filings that may have used its IRMs since the last balance before its send. */
   otherUses: OtherUse[];
-  /** The number with which its reference can be filed again: all its rows are free; null: it cannot. */
+  /** The number under which the reference can be filed again, if all rows are free; null: it cannot. */
   again: number | null;
 }
 
 export interface OtherUse {
-  /** Of all its rows on this IRM; otherwise they may have used it. */
+  /** Whether all its rows on this IRM are certified; otherwise they may have used it. */
   certified: boolean;
   irmKey: string;
   filingId: string;
@@ -85,17 +85,17 @@ export interface RowView extends Pick<Mapping, 'serialNo' | 'irmNumber' | 'sbCum
 
 export interface Waiting {
   for: string;
-  /** Since when it is in this state, ISO 8601. */
+  /** When the filing entered its state, ISO 8601. */
   since: string;
-  /** Its place among the filings that wait for calls of the service, from 1; null: it waits for something else. */
+  /** Its place among the filings that wait for calls to the service, from 1; null: it waits for something else. */
   queue: { place: number; of: number } | null;
-  /** When it probably goes on: by the queue before it, or by the authority's answers that were seen lately. */
+  /** When it probably continues, estimated from the queue before it or from recent answers of the authority. */
   expectedBy: string | null;
-  /** When it goes on or asks somebody at the latest; null: it waits for a person, however long. */
+  /** When at the latest it continues or asks for attention; null: it waits for a person. */
   until: string | null;
 }
 
-/** What is waited for, since when, and until when at the latest; `time` writes an instant for its readers. */
+/** Describes what is waited for, since when and until when; `time` formats an instant. */
 export function waitingText(waiting: Waiting, time: (at: string) => string): string {
   const { for: subject, since, queue, expectedBy, until } = waiting;
   return [
@@ -124,7 +124,7 @@ const SUBJECTS: Partial<Record<FilingState, string>> = {
 /** What a filing in this state waits for; null: it has ended. */
 export function waitsFor(
   { state, asked, waitsFor: wait }: { state: string; asked: boolean; waitsFor?: string | null },
-  counts: FilingCounts,
+  counts: FilingResult['counts'],
 ): string | null {
   if (isEnd(state as FilingState)) return null;
   if (wait === 'activation') return 'the opening of API access for the exporter by the authority';
@@ -135,27 +135,27 @@ export function waitsFor(
   return SUBJECTS[state as FilingState] ?? null;
 }
 
-/** `place` of `of` filings, from 1; `windows`: until its last call may be made, if nothing else takes the slots. */
+/** `place` (from 1) of `of` filings; `windows`: rate windows until its last call, if nothing else takes slots. */
 export interface QueuePlace {
   place: number;
   of: number;
   windows: number;
 }
 
-/** One rate class: exporters take turns. @param queued in order of arrival @param limit calls in a window */
+/** Places in the queue of a rate class, where exporters take turns. @param queued by arrival @param limit per window */
 export function queuePlaces(
   queued: readonly { filingId: string; exporterId: string; calls: number }[],
   limit: number,
 ): Map<string, QueuePlace> {
   const totals = new Map<string, number>();
-  const own = queued.map(({ filingId, exporterId, calls }) => {
+  const filings = queued.map(({ filingId, exporterId, calls }) => {
     const last = (totals.get(exporterId) ?? 0) + calls;
     totals.set(exporterId, last);
     return { filingId, last };
   });
-  // Until a filing's last call, each exporter has had as many as it, or all that it needs.
+  // Until a filing's last call each exporter has had as many calls as the filing's, or all that it needs.
   const callsUntil = (last: number) => [...totals.values()].reduce((sum, all) => sum + Math.min(all, last), 0);
-  const ordered = own
+  const ordered = filings
     .map(({ filingId, last }) => ({ filingId, calls: callsUntil(last) }))
     .sort((one, other) => one.calls - other.calls);
   return new Map(

@@ -1,6 +1,6 @@
 /**
- * Matches certificates to rows by fetch-details: exactly as many certificates as rows agree in document, date, amount
- * and currency. Equal ones may be told apart by bill numbers; what is ambiguous is reported.
+ * Matches fetch-details certificates to rows: exactly as many certificates as rows must agree in document, date, amount
+ * and currency. Bill numbers may distinguish equal ones; ambiguous ones are reported.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
 import type { Mapping } from '../filing/mapping';
@@ -14,11 +14,11 @@ export interface CertificateEntry {
   realisedValueFCC: number | string | null;
   currencyCode: string | null;
   billNo: string | null;
-  /** Left out: not read from fetch-details. */
+  /** Left out if the entry does not come from fetch-details. */
   eBRCStatus?: string | null;
 }
 
-/** A row without a certificate. `mine`: it is to be matched; other rows only compete for the certificate. */
+/** A row without a certificate. `mine`: the row is to be matched; other rows only compete for certificates. */
 export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'billNo'> {
   filingId: string;
   position: number;
@@ -28,28 +28,28 @@ export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvo
   /** The currencies of the mapped amount and of the document. */
   currency: string;
   documentCurrency?: string | null;
-  /** The IRM in comparable form: certificates do not name it, so equal rows of two IRMs are not interchangeable. */
+  /** The IRM in comparable form. Certificates do not name it, so equal rows of two IRMs are not interchangeable. */
   irmKey?: string;
 }
 
 export interface Ambiguity {
   positions: number[];
   candidates: string[];
-  /** Rows of other filings that the same certificates would fit. */
+  /** Other filings with rows that the same certificates would fit. */
   competingFilings: string[];
 }
 
 export interface MatchResult {
   matches: { position: number; eBRCNumber: string; eBRCDate: string | null }[];
   ambiguous: Ambiguity[];
-  /** Positions of own rows that no certificate fits. */
+  /** Positions of `mine` rows that no certificate fits. */
   unmatched: number[];
 }
 
 export interface MatchRules {
-  /** Numbers that already belong to a row, or were seen before the send: never adopted. */
+  /** Numbers that already belong to a row, or were seen before the send; never matched. */
   excluded: ReadonlySet<string>;
-  /** Certificates with an earlier date are not from this submission. */
+  /** Certificates that were issued earlier are not from this submission. */
   issuedFrom: FilingDate;
 }
 
@@ -77,7 +77,7 @@ export function matchCertificates(
     else if (row.mine) result.unmatched.push(row.position);
   }
   for (const [key, group] of groups) {
-    for (const each of byBill(group, [...(candidates.get(key)?.values() ?? [])])) judgeGroup(each, result);
+    for (const part of byBill(group, [...(candidates.get(key)?.values() ?? [])])) judgeGroup(part, result);
   }
   reportDocumentCurrency(rows, entries, rules, result);
   return result;
@@ -96,11 +96,11 @@ function candidatesByIdentity(entries: readonly CertificateEntry[], { excluded, 
   return candidates;
 }
 
-/** Whether the authority calls the certificate Issued (spec: "eBRCStatus"): a cancelled one certifies nothing. */
+/** Whether the certificate's status is Issued (spec: "eBRCStatus"); a cancelled one certifies nothing. */
 const isIssued = ({ eBRCStatus }: CertificateEntry): boolean =>
   eBRCStatus === undefined || comparableText(eBRCStatus ?? '') === 'ISSUED';
 
-/** Certificates in the document's currency, where that is not the IRM's: a person says whether they are the row's. */
+/** Reports certificates in the document's currency, if not the IRM's, as ambiguous: a person has to decide. */
 function reportDocumentCurrency(
   rows: readonly OpenRow[],
   entries: readonly CertificateEntry[],
@@ -127,13 +127,13 @@ function reportDocumentCurrency(
   }
 }
 
-/** Tells rows apart that agree otherwise, if all rows and certificates name a bill: one without could be any row's. */
+/** Splits a group by bill number, if all its rows and certificates have one: one without could belong to any row. */
 function byBill(rows: OpenRow[], found: CertificateEntry[]) {
   if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
-  const bill = (each: { billNo: string | null }) => comparableText(each.billNo ?? '');
-  if (found.length === 0 || [...rows, ...found].some((each) => bill(each) === '')) return [{ rows, found }];
+  const bill = ({ billNo }: { billNo: string | null }) => comparableText(billNo ?? '');
+  if (found.length === 0 || [...rows, ...found].some((item) => bill(item) === '')) return [{ rows, found }];
   const bills = new Set(rows.map(bill));
-  // No bill number agrees, so the service writes them differently and they cannot distinguish rows.
+  // If no bill number agrees, the service writes them differently, and they cannot distinguish rows.
   if (!found.some((entry) => bills.has(bill(entry)))) return [{ rows, found }];
   return [...bills].map((one) => ({
     rows: rows.filter((row) => bill(row) === one),
@@ -141,13 +141,13 @@ function byBill(rows: OpenRow[], found: CertificateEntry[]) {
   }));
 }
 
-/** Whether both name a bill number and they differ: the certificate may be another's filing of the document. */
+/** Whether both have a bill number and they differ: the certificate may be from somebody else's filing. */
 function billsDiffer(row: OpenRow, certificate: CertificateEntry): boolean {
   const [ours, theirs] = [comparableText(row.billNo), comparableText(certificate.billNo ?? '')];
   return ours !== '' && theirs !== '' && ours !== theirs;
 }
 
-/** Whether rows, and certificates, cannot be told from one another. */
+/** Whether the rows are interchangeable, and so are the certificates. */
 function areEqual(rows: readonly OpenRow[], found: readonly CertificateEntry[]): boolean {
   const kinds = new Set(rows.map(({ billNo, irmKey }) => `${comparableText(billNo)} ${irmKey ?? ''}`));
   return kinds.size === 1 && new Set(found.map(({ billNo }) => comparableText(billNo ?? ''))).size === 1;
@@ -159,9 +159,9 @@ function judgeGroup({ rows, found }: { rows: OpenRow[]; found: CertificateEntry[
   const [certificate] = found;
   if (!row) return;
   if (!certificate) {
-    result.unmatched.push(...mine.map((each) => each.position));
+    result.unmatched.push(...mine.map(({ position }) => position));
   } else if (rows.length === found.length && areEqual(rows, found) && !billsDiffer(row, certificate)) {
-    // As many as there are rows: each gets one, in the order in which they were sent. It does not matter which.
+    // As many certificates as equal rows: each row gets one, in the order of sending; it does not matter which.
     const inOrder = [...found].sort((a, b) => (a.eBRCNumber < b.eBRCNumber ? -1 : 1));
     for (const [index, each] of rows.entries()) {
       const given = inOrder[index];
@@ -170,7 +170,7 @@ function judgeGroup({ rows, found }: { rows: OpenRow[]; found: CertificateEntry[
     }
   } else {
     result.ambiguous.push({
-      positions: mine.map((each) => each.position),
+      positions: mine.map(({ position }) => position),
       candidates: found.map((entry) => entry.eBRCNumber),
       competingFilings: [...new Set(rows.filter((each) => !each.mine).map((each) => each.filingId))],
     });

@@ -1,10 +1,10 @@
-/** Kinds of findings of a reconciliation, and what to do about each (contract: "Findings of a reconciliation"). */
+/** Kinds of findings of a reconciliation, and the advice for each. */
 
 /** The checks of a reconciliation; default: all. */
 export const RECONCILE_CHECKS = ['certificates', 'balances', 'documents', 'filings'] as const;
 export type ReconcileCheck = (typeof RECONCILE_CHECKS)[number];
 
-/** Of each kind: the check that may close an open finding of it (null: none), and what its reader does about it. */
+/** For each kind: the check that may close its open findings (null: none), and advice for the reader. */
 const FINDINGS = {
   ours_not_theirs: [
     'certificates',
@@ -40,7 +40,7 @@ const FINDINGS = {
   ],
   filing_overdue: [
     'filings',
-    'An outcome, or certificates, did not come in time. They go on being asked for; ask the service about the request.',
+    'An outcome, or certificates, did not come in time. The worker keeps asking; ask the service about the request.',
   ],
   outcome_unknown: [
     'filings',
@@ -59,15 +59,13 @@ const FINDINGS = {
 export type FindingKind = keyof typeof FINDINGS;
 export const FINDING_KINDS = Object.keys(FINDINGS) as FindingKind[];
 
-export type FindingCounts = Record<FindingKind, number>;
-
 export const checkOfKind = (kind: FindingKind): ReconcileCheck | null => FINDINGS[kind][0];
 
-/** What to do about a finding; undefined for a question that is none. */
+/** The advice for a kind of finding; undefined for a question that is no finding. */
 export const adviceOfKind = (kind: string): string | undefined =>
   Object.hasOwn(FINDINGS, kind) ? FINDINGS[kind as FindingKind][1] : undefined;
 
-/** A finding as `ebrc findings` prints it; what does not apply is null. Amounts are exact decimal text. */
+/** A finding as `ebrc findings` prints it; null where a field does not apply. Amounts are exact decimal text. */
 export interface FindingView {
   id: string;
   kind: FindingKind;
@@ -75,22 +73,22 @@ export interface FindingView {
   exporterName: string | null;
   eBRCNumber: string | null;
   filingId: string | null;
-  /** The Excel row or `serialNo` of the filed row. */
+  /** The Excel row or `serialNo`. */
   row: number | null;
   irmNumber: string | null;
   /** The ledger's side. */
   ours: Record<string, unknown> | null;
-  /** The authority's, the service's or the document store's side. */
+  /** The side of the authority, the service or the document store. */
   theirs: Record<string, unknown> | null;
   amount: string | null;
   currency: string | null;
-  /** Why this was found, with near matches. */
+  /** The reason, with near matches. */
   reason: string | null;
   ageDays: number;
   firstSeenAt: string;
   lastSeenAt: string;
   closedAt: string | null;
-  /** What the reconciliation did about it. */
+  /** The repair that the reconciliation made. */
   healed: string | null;
   acknowledgedAt: string | null;
   acknowledgedBy: string | null;
@@ -98,6 +96,6 @@ export interface FindingView {
   advice: string;
 }
 
-export function noFindings(): FindingCounts {
-  return Object.fromEntries(FINDING_KINDS.map((kind) => [kind, 0])) as FindingCounts;
+export function noFindings(): Record<FindingKind, number> {
+  return Object.fromEntries(FINDING_KINDS.map((kind) => [kind, 0])) as Record<FindingKind, number>;
 }

@@ -1,4 +1,4 @@
-/** Near matches between our rows and the authority's certificates: hints for people, which decide nothing. */
+/** Near matches between our rows and the authority's certificates: only hints for people. */
 import { BANK_CHARGES, compareAmounts, subtractAmounts, isAmount } from '../money';
 import { compareFilingDates, addDays, isFilingDate } from '../dates';
 import { groupBy } from '../values';
@@ -12,10 +12,10 @@ export interface NearSide {
   currency: string | null;
 }
 
-/** More candidates than this do not help a person. */
+/** More candidates than this do not help. */
 const MAX_CANDIDATES = 3;
 
-/** Only letters and digits: `INV/7` and `inv-7` are one document written in two ways. */
+/** A document number reduced to letters and digits, so that `INV/7` and `inv-7` are the same. */
 function looseDocument(text: string | null): string {
   return (text ?? '')
     .normalize('NFKC')
@@ -24,10 +24,10 @@ function looseDocument(text: string | null): string {
     .replace(/^0+(?=.)/u, '');
 }
 
-/** Builds an index over one side, which is then queried for each entry of the other. */
+/** Builds an index over one side; the returned function queries it for an entry of the other. */
 export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) => { id: string; reasons: string[] }[] {
-  const byDocument = groupBy(candidates, (each) => looseDocument(each.document) || undefined);
-  const byAmount = groupBy(candidates, (each) => amountKey(each) || undefined);
+  const byDocument = groupBy(candidates, ({ document }) => looseDocument(document) || undefined);
+  const byAmount = groupBy(candidates, (candidate) => amountKey(candidate) || undefined);
   return (entry) => {
     const found = new Map<string, { id: string; reasons: string[] }>();
     const document = looseDocument(entry.document);
@@ -41,7 +41,7 @@ export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) 
   };
 }
 
-/** The differences between two sides as text; null if they differ in more than a near match may. */
+/** The differences between two sides as text; null if they do not differ, or too much for a near match. */
 function compare(a: NearSide, b: NearSide): string[] | null {
   const amount = amountDifference(a.amount, b.amount);
   if (amount === 'too large') return null;
@@ -51,7 +51,7 @@ function compare(a: NearSide, b: NearSide): string[] | null {
     amount,
     dateDifference(a.date, b.date),
   ].filter((reason) => reason !== null);
-  // At most two things may differ; otherwise every certificate would be near to every row.
+  // With more than two differences allowed, every certificate would be near to every row.
   return reasons.length > 0 && reasons.length <= 2 ? reasons : null;
 }
 
@@ -60,7 +60,7 @@ function documentDifference(a: string | null, b: string | null): string | null {
   return a === b ? null : `document written ${b ?? ''}`;
 }
 
-/** `too large`: more than bank charges explain. */
+/** @returns null if equal; `too large` if bank charges cannot explain the difference */
 function amountDifference(a: string | null, b: string | null): string | null {
   if (!isAmount(a) || !isAmount(b)) return 'amount unknown';
   if (compareAmounts(a, b) === 0) return null;

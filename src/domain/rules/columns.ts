@@ -1,14 +1,14 @@
 import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS, type FieldKind, type MappingField } from '../filing/mapping';
 
-/** The 37 columns (spec: "Bulk Excel row columns"); 16 labels are assumed (docs/decisions/0007-workbook-reading.md). */
+/** The 37 workbook columns (spec: "Bulk Excel row columns"); 16 labels are assumed (decision record 0007). */
 
-export type ColumnField = MappingField | ExtraField;
+export type ColumnField = MappingField | (typeof EXTRA_COLUMNS)[number][0];
 
 export interface BulkColumn {
   field: ColumnField;
   kind: FieldKind;
   header: string;
-  /** mandatory: needs a value in every row. conditional: the two GSTIN columns. optional: not in the JSON items. */
+  /** `mandatory`: a value in every row. `conditional`: the two GSTIN columns. `optional`: not in the JSON items. */
   need: 'mandatory' | 'conditional' | 'optional';
   /** Other accepted spellings, already normalised. */
   aliases: readonly string[];
@@ -16,7 +16,7 @@ export interface BulkColumn {
   help: string;
 }
 
-/** Header and help of the columns of the JSON items, which stand first in the template. */
+/** Header and help of the columns that JSON items have too; they come first in the template. */
 const ITEM_COLUMNS: Readonly<Record<MappingField, readonly [header: string, help: string]>> = {
   serialNo: ['Serial No', 'A different number for every row: 1, 2, 3 …'],
   uploadType: ['Upload Type', '101 Direct Export, 102 Softex, 103 Service Non IT, 104 Deemed. The same in every row.'],
@@ -47,7 +47,7 @@ const ITEM_COLUMNS: Readonly<Record<MappingField, readonly [header: string, help
   gstinInvoiceDate: ['GSTIN Invoice Date', 'Date of the GST invoice; only where Is GST Avail is Y.'],
 };
 
-/** Columns that JSON items lack: a filled one forces the bulk channel. Other spellings are already normalised. */
+/** Columns that JSON items lack; a filled one forces the bulk channel. Aliases are already normalised. */
 const EXTRA_COLUMNS = [
   ['vostroType', 'text', 'Vostro Type', 'SVRA or NVRA; only where Is Vostro is Y.'],
   ['mappedORMAmountFCC', 'amount', 'Mapped ORM Amount FCC', 'Outward remittance mapped against this row.'],
@@ -80,7 +80,6 @@ const EXTRA_COLUMNS = [
   ],
 ] as const satisfies readonly [field: string, kind: FieldKind, header: string, help: string, ...aliases: string[]][];
 
-export type ExtraField = (typeof EXTRA_COLUMNS)[number][0];
 const EXTRA_FIELDS: ReadonlySet<string> = new Set(EXTRA_COLUMNS.map(([field]) => field));
 
 export const BULK_COLUMNS: readonly BulkColumn[] = [
@@ -107,7 +106,7 @@ const BY_NAME = new Map(
   ),
 );
 
-/** What a person fills in: a row in which all of these are empty is one of the template's that was left as it is. */
+/** Fields that a person fills in; a row without any of them is an unused row of the template. */
 export const INVOICE_FIELDS: readonly MappingField[] = [
   'sbCumInvoiceNumber',
   'sbCumInvoiceDate',
@@ -118,7 +117,7 @@ export const INVOICE_FIELDS: readonly MappingField[] = [
   'mappedIRMAmountFCC',
 ];
 
-/** A header with case, punctuation and blanks removed: `SB Cum. Invoice-No` gives `sbcuminvoiceno`. */
+/** A header in lower case without punctuation and blanks: `SB Cum. Invoice-No` gives `sbcuminvoiceno`. */
 export function normaliseHeader(text: string): string {
   return text.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
@@ -128,13 +127,13 @@ export function columnOfHeader(text: string): BulkColumn | undefined {
   return BY_NAME.get(normaliseHeader(text));
 }
 
-/** A field as the sheet names it; other words, and none, as they are. */
+/** The header of a field; any other text, or null, unchanged. */
 export function headerOf(field: string | null | undefined): string | null {
   return BULK_COLUMNS.find((column) => column.field === field)?.header ?? field ?? null;
 }
 
 /** Whether a field exists in the workbook only, not in the JSON items. */
-export function isExtraField(field: string): field is ExtraField {
+export function isExtraField(field: string): field is Exclude<ColumnField, MappingField> {
   return EXTRA_FIELDS.has(field);
 }
 
@@ -146,7 +145,7 @@ export const UPLOAD_TYPES = {
   104: 'Deemed',
 } as const;
 
-/** Shipping bills: the only upload type with a rule for the form of the document number. */
+/** The only upload type with a rule for the form of the document number (shipping bills). */
 export const DIRECT_EXPORT = 101;
 export const SOFTEX = 102;
 export const SERVICES = 103;
@@ -158,20 +157,20 @@ export function isUploadType(code: number): code is UploadType {
   return Object.hasOwn(UPLOAD_TYPES, code);
 }
 
-/** The header labels in order: the specification shows 22 of 37, the template all (spec: "GET /irm/bulk-template"). */
+/** Header labels in order. The spec shows 22 of 37; the service's template has all ("GET /irm/bulk-template"). */
 export interface BulkTemplate {
   labels: readonly string[];
-  /** ISO 8601; null while the labels are our own reading, because the service's template has not been read yet. */
+  /** When the service's template was read, ISO 8601; null while the labels are our assumption. */
   learnedAt: string | null;
 }
 
-/** The labels that are used until the service's template has been read. */
+/** The labels until the service's template was read. */
 export const BUILT_IN_TEMPLATE: BulkTemplate = {
   labels: BULK_COLUMNS.map(({ header }) => header),
   learnedAt: null,
 };
 
-/** Whether the specification itself names the column, so that its content is known, and a template must have it. */
+/** Whether the specification names the column, so that its meaning is known and a template must have it. */
 export function isNamed({ need, field }: BulkColumn): boolean {
   return need !== 'optional' || field === 'isThirdPartyExport';
 }
@@ -188,10 +187,10 @@ export function templateProblem(labels: readonly string[]): string | null {
   return lacking.length === 0 ? null : `it lacks ${lacking.join(', ')}`;
 }
 
-/** An optional column's label; undefined: the user's own. Until the template is known, other spellings count too. */
+/** The label of an optional column; undefined for a user's own. Before the template is known, aliases count too. */
 export function optionalLabel({ labels, learnedAt }: BulkTemplate, header: string): string | undefined {
   const name = normaliseHeader(header);
   if (name === '') return undefined;
-  const label = labels.find((each) => normaliseHeader(each) === name);
+  const label = labels.find((known) => normaliseHeader(known) === name);
   return label ?? (learnedAt === null ? columnOfHeader(header)?.header : undefined);
 }

@@ -1,22 +1,22 @@
-/** Mappings that are filed again on purpose, by exact rows; all other rows are refused. */
+/** Permissions for exact rows to repeat a mapping on purpose. */
 
 export interface PermittedDuplicate {
-  /** The row as findings name it: the Excel row of a workbook, the `serialNo` of a push message. */
+  /** The Excel row of a workbook, the `serialNo` of a push message. */
   row: number;
-  /** Filings that hold the mapping and that the row may exist beside; default: those that a refusal has named. */
+  /** Filings with the mapping that the row may exist beside; default: those that the refusal named. */
   besides?: string[];
   reason: string;
 }
 
-/** Most rows that a range of an option may name; a filing has far fewer. */
+/** The most rows of one range; a filing has far fewer. */
 const MAX_ROWS = 100_000;
 
-/** The value of `--allow-duplicate` that names these rows: `17,203=REASON`; three or more in a row as `17-19`. */
+/** The value of `--allow-duplicate` for these rows, such as `17,203=REASON` or `17-19=REASON`. */
 export function allowDuplicate(rows: readonly number[]): string {
   return `${rowRuns(rows).join(',')}=REASON`;
 }
 
-/** Rows for people, in order: `17`, and `17-19` for three or more that follow each other. */
+/** Sorted row numbers as text; three or more consecutive ones as a range such as `17-19`. */
 export function rowRuns(rows: readonly number[]): string[] {
   const sorted = [...new Set(rows)].sort((a, b) => a - b);
   const runs: [number, number][] = [];
@@ -31,7 +31,7 @@ export function rowRuns(rows: readonly number[]): string[] {
   });
 }
 
-/** Parses `ROWS=REASON`, with ROWS such as `17,203` or `17-19,203`. Null for any other form, or without a reason. */
+/** Parses `ROWS=REASON`, with ROWS such as `17,203` or `17-19,203`; null for any other form or an empty reason. */
 export function parseAllowDuplicate(text: string): PermittedDuplicate[] | null {
   const [, rows = '', given = ''] = /^([\d\s,-]+)=(.*)$/su.exec(text) ?? [];
   const reason = given.trim();

@@ -17,7 +17,7 @@ import {
 } from './value-messages';
 import { DIRECT_EXPORT, UPLOAD_TYPES, isUploadType } from './columns';
 
-/** From the authority's annexure. Public copies of it are second-hand, so a mismatch only warns. */
+/** Forms from the authority's annexure. Only second-hand copies are public, so a mismatch is only a warning. */
 const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {
   irmIfscCode: {
     fits: /^[A-Z]{4}0[A-Z0-9]{6}$/,
@@ -40,16 +40,16 @@ const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {
   },
 };
 
-/** A text of at most so many characters, each of which a person sees: a line break inside a number is a slip. */
+/** A text of at most `length` visible characters, because a line break inside a number is a mistake. */
 function onOneLine(length: number, say: string): { fits: RegExp; say: string } {
   const fits = new RegExp(`^[^\\p{Cc}\\p{Cf}]{1,${length}}$`, 'u');
   return { fits, say: `${say}, without line breaks, tabs or invisible characters` };
 }
 
-/** Purposes that the authority's published rules exclude from certificates. */
+/** Purpose codes that the authority's published rules exclude from certificates. */
 const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);
 
-/** Presence, type and form of every field of a row. */
+/** Checks presence, type and form of every field of a row. */
 export function checkFields(row: UncheckedRow): Finding[] {
   return FIELD_NAMES.filter((field) => !row.failed.has(field)).flatMap((field) => {
     const value = row.mapping[field];
@@ -58,7 +58,7 @@ export function checkFields(row: UncheckedRow): Finding[] {
   });
 }
 
-/** The specification requires a port code in every row, and says of none but shipping bills where it stands. */
+/** A hint for a missing port code: the spec requires one in every row, but explains it only for shipping bills. */
 function hintOf(field: MappingField, { mapping: { uploadType } }: UncheckedRow): string {
   if (field !== 'portCode' || !uploadType || uploadType === DIRECT_EXPORT || !isUploadType(uploadType)) return '';
   return `${UPLOAD_TYPES[uploadType]} (${uploadType}) needs one too, and the specification does not say which. Write that of your earlier filings of this type, or ask the service`;
@@ -79,7 +79,7 @@ function checkValue(row: number, field: MappingField, value: unknown): Finding[]
   }
 }
 
-/** The ledger keeps such numbers as 32-bit integers. */
+/** The ledger stores integers with 32 bits. */
 const LARGEST_INTEGER = 999_999_999;
 
 function checkInteger(row: number, field: MappingField, value: unknown): Finding[] {
@@ -128,12 +128,12 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
   });
 }
 
-/** A row during its check: a row with one unreadable cell still has its other cells checked in the same pass. */
+/** A row during its check; unreadable cells do not stop the check of the others. */
 export interface UncheckedRow {
-  /** Excel row for a workbook, `serialNo` (or place in the list) for a JSON message. */
+  /** Excel row of a workbook, `serialNo` (or position) of an item of a JSON message. */
   row: number;
   mapping: Partial<Mapping>;
-  /** Fields that already have a finding: never reported a second time. */
+  /** Fields that already have a finding; they get no second one. */
   failed: ReadonlySet<string>;
   extra?: ExtraValues;
 }
@@ -142,13 +142,13 @@ export function uncheckedRow(row: MappingRow): UncheckedRow {
   return { ...row, failed: new Set() };
 }
 
-/** The mapping row, if nothing failed and nothing is missing; otherwise undefined. */
+/** The mapping row if no field failed or is missing; otherwise undefined. */
 export function completeRow({ row, mapping, failed, extra }: UncheckedRow): MappingRow | undefined {
   if (failed.size > 0 || !isWhole(mapping)) return undefined;
   return { row, mapping, ...(extra ? { extra } : {}) };
 }
 
-/** An empty mapping: fields that may stay empty are null from the start. */
+/** An empty mapping, with null in the fields that may stay empty. */
 export function emptyMapping(): Record<string, unknown> {
   return Object.fromEntries([...NULLABLE_FIELDS].map((field) => [field, null]));
 }
@@ -159,7 +159,7 @@ function isWhole(mapping: Partial<Mapping>): mapping is Mapping {
   );
 }
 
-/** Whether a cell or property holds anything; blank text does not. */
+/** Whether a cell or property has a value; blank text has none. */
 export function hasValue(value: unknown): boolean {
   return value !== undefined && value !== null && !(typeof value === 'string' && value.trim() === '');
 }

@@ -12,13 +12,13 @@ import { listed, TOO_MUCH_TEXT } from './value-messages';
 import { isUploadType } from './columns';
 
 export interface FileContext {
-  /** The filing's upload type; if absent, the rows only have to agree with each other. */
+  /** The filing's upload type; if left out, the rows only have to agree with each other. */
   uploadType?: number;
-  /** Rows (as findings name them) that may repeat a mapping: they cause a warning instead of an error. */
+  /** Rows (by `row`) that may repeat a mapping; they get a warning instead of an error. */
   permitted?: ReadonlySet<number>;
 }
 
-/** A filing has at most so many rows, and so many bytes. @returns the finding, or null */
+/** Checks the number of rows and bytes. @returns the finding, or null */
 export function checkSize(unchecked: readonly Pick<UncheckedRow, 'mapping' | 'extra'>[]): Finding | null {
   if (unchecked.length > MAX_FILING_ROWS) return tooManyRows(unchecked.length);
   let bytes = 0;
@@ -58,7 +58,7 @@ function checkUploadTypes(unchecked: readonly UncheckedRow[], { uploadType }: Fi
 
 function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
   const first = new Map<number, number>();
-  // Where there are several submissions, each numbers its rows itself.
+  // With several submissions, each numbers its rows itself, and these serial numbers are not sent.
   const isSent = unchecked.length <= MAX_ROWS_PER_SUBMISSION;
   return unchecked.flatMap((row) => {
     const serial = row.mapping.serialNo;
@@ -101,7 +101,7 @@ function isFilled(text: unknown): text is string {
   return typeof text === 'string' && hasValue(text);
 }
 
-/** The IRM of a row with the date that the row gives: without the held records, another date may be another IRM. */
+/** A row's IRM with its date: without the held records, another date may mean another IRM. */
 function irmAndDate({ mapping: { irmNumber, irmAdCode, irmDt } }: UncheckedRow): string | undefined {
   if (!isFilled(irmNumber) || !isFilled(irmAdCode) || !isFilled(irmDt)) return undefined;
   return `${irmIdentity({ irmNumber, irmAdCode })} ${comparableDate(irmDt)}`;
@@ -111,13 +111,13 @@ function hasMappedAmount({ mapping }: UncheckedRow): boolean {
   return isAmount(mapping.mappedIRMAmountFCC);
 }
 
-/** The sum of the mapped amounts; for a single amount no addition is needed. */
+/** The sum of the mapped amounts. */
 function totalOf(group: readonly UncheckedRow[]): Amount {
   const amounts = group.map((row) => row.mapping.mappedIRMAmountFCC ?? 0);
   return amounts.length === 1 ? (amounts[0] ?? 0) : sumAmounts(amounts);
 }
 
-/** The row at which a running sum first exceeds a limit: the cell that a person has to check. */
+/** The row at which the running sum first exceeds the limit: the one that a person has to check. */
 export function rowThatExceeds(
   rows: readonly { row: number; mapping: Partial<Mapping> }[],
   limit: string | number,
@@ -130,7 +130,7 @@ export function rowThatExceeds(
   return rows.at(-1)?.row ?? null;
 }
 
-/** Mapped amounts per IRM against the remittance that the rows themselves state (spec: bulk-upload, Mapping). */
+/** Checks mapped amounts per IRM against the remittance that the rows state (spec: bulk-upload, Mapping). */
 function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
   return [...groupBy(unchecked, irmAndDate).values()].flatMap((all) => {
     const group = all.filter(hasMappedAmount);
@@ -158,7 +158,7 @@ function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
   });
 }
 
-/** What rows with the same document should have in common; these are published rules, so violations only warn. */
+/** Checks what rows of one document should share. These rules are only published, so violations are warnings. */
 function checkDocuments(unchecked: readonly UncheckedRow[]): Finding[] {
   const groups = groupBy(
     unchecked.filter(hasMappedAmount),

@@ -16,7 +16,7 @@ export function warningAt(row: number | null, field: string | null, code: string
   return { severity: 'warning', code, row, field, message };
 }
 
-/** Warnings about one cell: for each code its message, or false where the rule is kept. */
+/** Warnings about one cell. @param messages by code; false if the rule is kept */
 export function warningsAt(
   row: number | null,
   field: string | null,
@@ -25,7 +25,7 @@ export function warningsAt(
   return Object.entries(messages).flatMap(([code, message]) => (message ? [warningAt(row, field, code, message)] : []));
 }
 
-/** Each failing cell once, by its first error; all about a whole row or filing. In row order, the filing's first. */
+/** Keeps a cell's first error only, and all findings about whole rows or the filing. Sorted by row, filing first. */
 export function oncePerCell(findings: readonly Finding[]): Finding[] {
   const failing = new Set<string>();
   const kept = findings.filter((finding) => {
@@ -40,7 +40,7 @@ export function oncePerCell(findings: readonly Finding[]): Finding[] {
     .sort((a, b) => (a.row ?? 0) - (b.row ?? 0));
 }
 
-/** Warnings about what the authority compares with its own record of the IRM, or refuses by its published rules. */
+/** Warnings about values that the authority compares with its own IRM record, or refuses by its published rules. */
 const USUALLY_REJECTED: ReadonlySet<string> = new Set([
   'irm_unknown',
   'irm_cancelled',
@@ -53,11 +53,11 @@ const USUALLY_REJECTED: ReadonlySet<string> = new Set([
   'unusual_port',
 ]);
 
-/** Whether a row with this warning is rejected, as far as is known, or may be certified a second time. */
+/** Whether a row with this warning will probably be rejected, or may get a second certificate. */
 export const isDoubtful = ({ severity, code }: Finding): boolean =>
   severity === 'warning' && (USUALLY_REJECTED.has(code) || code === 'certified_elsewhere');
 
-/** An authority code's column. The list is second-hand ("Annexure 6.3"); it decides only which cell is marked. */
+/** Fields by authority error code. Second-hand ("Annexure 6.3"), and used only to mark a cell. */
 const FIELDS: Readonly<Record<string, ColumnField>> = {
   ERR11: 'serialNo',
   ERR14: 'irmIfscCode',
@@ -83,13 +83,13 @@ const FIELDS: Readonly<Record<string, ColumnField>> = {
   ERR39: 'irmPurposeCode',
 };
 
-/** The field that the authority's words about a row name by their code; null where they have none that is known. */
+/** The field that an authority's message names by its error code; null without a known code. */
 export function fieldOfAuthority(message: string): ColumnField | null {
   const [code = ''] = /\bERR\d{2}\b/u.exec(message) ?? [];
   return FIELDS[code] ?? null;
 }
 
-/** The authority's messages about single rows as findings, but for those that are known as such already. */
+/** The authority's messages about rows as findings, without those in `known`. */
 export function authorityErrors(
   rows: readonly { row: number; errors: readonly string[] }[],
   known: readonly Finding[],

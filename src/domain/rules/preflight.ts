@@ -8,8 +8,8 @@ import { amountText, compareAmounts, formatAmount, sumAmounts } from '../money';
 import { listed } from './value-messages';
 
 /**
- * Checks mapped amounts against the held record: the remittance, and the balance less our live filings. Each of several
- * fitting records must cover the amount; without one all of number and AD code count.
+ * Checks mapped amounts against the held IRM records: the remittance, and the balance less our live filings. If several
+ * records fit a row, each must cover the amount; if none fits, all with its number and AD code count together.
  */
 export function checkBalances(
   rows: readonly MappingRow[],
@@ -21,7 +21,7 @@ export function checkBalances(
   const findings = [...groupBy(rows, ({ mapping }) => irmIdentity(mapping))].flatMap(([irm, group]) =>
     checkIrm(group, recordsByIrm.get(irm) ?? [], holdsByIrm.get(irm) ?? [], irms),
   );
-  // If several records fit, each gives the same finding about the row.
+  // Drop repeats: if several records fit a row, each gives the same finding.
   return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
 }
 
@@ -45,7 +45,7 @@ function checkIrm(group: RowsOfIrm, records: readonly HeldIrm[], holds: readonly
   return findings;
 }
 
-/** The holds that count against a record: its own, and those of no held record, which may be any's. */
+/** The holds that count against a record: its own, and those that fit no held record and may be any record's. */
 export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
   record: R,
   records: readonly R[],
@@ -57,7 +57,7 @@ export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
   });
 }
 
-/** For mappings of no held record: all records of the number and AD code together, or what the rows state. */
+/** The account of rows that fit no held record: all records of number and AD code together, or what rows state. */
 function togetherOf(group: RowsOfIrm, records: readonly HeldIrm[]): Account {
   const { irmNumber, irmFCC: currency } = group[0].mapping;
   const [first] = records;
@@ -93,7 +93,7 @@ function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Fin
 
 function ambiguousIrm([{ mapping, row }, ...others]: RowsOfIrm, fits: readonly HeldIrm[]): Finding {
   const records = fits.map((irm) => `IFSC ${irm.irmIfscCode}, dated ${datesOf(irm)}`);
-  const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((each) => each.row)])})` : '';
+  const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((other) => other.row)])})` : '';
   const message = `IRM ${mapping.irmNumber} may be any of ${fits.length} held records (${listed(records, 3)})${rows}: the amount is held from each of them. Compare them with the bank advice.`;
   return warningAt(row, 'irmNumber', 'irm_ambiguous', message);
 }
@@ -104,11 +104,11 @@ function datesOf({ issueDate, remittanceDate }: HeldIrm): string {
 }
 
 function checkRecord(group: RowsOfIrm, irm: HeldIrm): Finding[] {
-  // The status is the IRM's own: once is enough. What a row copies from it may be wrong in one row alone.
+  // Report the IRM's status once, and copied values for each row that has them wrong.
   return [...statusFindings(group[0], irm), ...group.flatMap((row) => differences(row, irm))];
 }
 
-/** The specification shows `fresh` alone, so only a plain word counts. */
+/** Whether an IRM is cancelled. The spec shows only `fresh`, so only `c` or a word beginning with `cancel` counts. */
 export const isCancelled = ({ status }: Pick<HeldIrm, 'status'>): boolean => /^c(ancel|$)/i.test(status?.trim() ?? '');
 
 function statusFindings({ row }: MappingRow, irm: HeldIrm): Finding[] {
@@ -117,7 +117,7 @@ function statusFindings({ row }: MappingRow, irm: HeldIrm): Finding[] {
   return [warningAt(row, 'irmNumber', 'irm_cancelled', message)];
 }
 
-/** What a row copies from its IRM: the field, the property of the record, the code, and both in words. */
+/** Values that a row copies from its IRM: field, property of the record, finding code, and the message's words. */
 const COPIED = [
   ['irmAdCode', 'irmAdCode', 'irm_ad_code_differs', 'has the AD code', 'AD code'],
   ['irmIfscCode', 'irmIfscCode', 'irm_ifsc_differs', 'has the IFSC', 'IFSC'],
@@ -125,11 +125,11 @@ const COPIED = [
   ['irmPurposeCode', 'purpose', 'irm_purpose_differs', 'has the purpose', 'purpose'],
 ] as const;
 
-/** An AD code without its leading zeros is the same bank's, and is sent as it is written. */
+/** Compares a copied value. AD codes are compared exactly, because a missing leading zero is sent as written. */
 const sameCopy = (field: (typeof COPIED)[number][0], held: string, copy: string): boolean =>
   field === 'irmAdCode' ? held.trim() === copy.trim() : sameText(held, copy);
 
-/** Where a row's copy of the IRM differs from the held record. */
+/** Warnings where a row's copy of the IRM differs from the held record. */
 function differences({ row, mapping }: MappingRow, irm: HeldIrm): Finding[] {
   const findings = COPIED.filter(
     ([field, held]) => irm[held] !== '' && !sameCopy(field, irm[held], mapping[field]),
@@ -137,8 +137,7 @@ function differences({ row, mapping }: MappingRow, irm: HeldIrm): Finding[] {
     const message = `The held IRM ${has} ${irm[held]}, this row says ${mapping[field]}. Write the IRM's ${what}.`;
     return warningAt(row, field, code, message);
   });
-  // Public sources differ on whether the authority wants the whole remittance here or its remaining balance, so both
-  // pass.
+  // Public sources disagree whether this is the whole remittance or its remaining balance, so both pass.
   const shown = (amount: string | null) => amountText(amount) ?? 'unknown amount';
   const known = [irm.amount, irm.available].filter((amount) => amount !== null);
   if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {

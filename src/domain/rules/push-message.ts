@@ -23,17 +23,17 @@ const TOP_LEVEL = new Set([
 ]);
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** Checks a JSON submission (spec: "Push message"), reporting all at once; `message` is set without errors only. */
+/** Checks a JSON submission (spec: "Push message") and reports all findings; `message` is set only without errors. */
 export function parsePushMessage(
   value: unknown,
   permitted: readonly PermittedDuplicate[] = [],
 ): {
   message?: {
     platformCustomerId?: string;
-    /** The top-level code as a number. */
+    /** The top-level code. */
     uploadType?: number;
     decalarationFlag?: 'Y' | 'N';
-    /** Rows that the message itself permits beside other holders of their mapping; not sent to the service. */
+    /** Rows that may repeat a mapping; not sent to the service. */
     allowDuplicate: PermittedDuplicate[];
     rows: MappingRow[];
   };
@@ -43,15 +43,15 @@ export function parsePushMessage(
   const uploadType = typeof value.uploadType === 'string' ? Number(value.uploadType) : undefined;
   const known = uploadType !== undefined && Object.hasOwn(UPLOAD_TYPES, uploadType);
   const items = Array.isArray(value.ebrcBulkGenDtos) ? (value.ebrcBulkGenDtos as unknown[]) : [];
-  // Before each of them is judged: a message of a few MB can hold millions.
+  // Check the number before reading items: a message of a few MB can hold millions.
   if (items.length > MAX_FILING_ROWS) return { findings: [tooManyRows(items.length)] };
   const read = items.map(readItem);
   const unchecked = read.map(({ unchecked }) => unchecked);
-  const own = readAllowDuplicate(value.allowDuplicate);
-  const rows = permittedRows([...permitted, ...own.permitted]);
+  const allowed = readAllowDuplicate(value.allowDuplicate);
+  const rows = permittedRows([...permitted, ...allowed.permitted]);
   const findings = oncePerCell([
     ...checkTopLevel(value, items.length),
-    ...own.findings,
+    ...allowed.findings,
     ...read.flatMap((item) => item.findings),
     ...checkUncheckedRows(unchecked, { permitted: rows, ...(known && { uploadType }) }),
   ]);
@@ -61,7 +61,7 @@ export function parsePushMessage(
       ...(typeof value.platformCustomerId === 'string' ? { platformCustomerId: value.platformCustomerId } : {}),
       ...(known ? { uploadType } : {}),
       decalarationFlag: value.decalarationFlag === 'Y' ? 'Y' : 'N',
-      allowDuplicate: own.permitted,
+      allowDuplicate: allowed.permitted,
       rows: unchecked.map(completeRow).filter((row) => row !== undefined),
     },
     findings,
@@ -72,7 +72,7 @@ function checkTopLevel(message: Record<string, unknown>, count: number): Finding
   const { platformCustomerId: id, uploadType, decalarationFlag: flag, ebrcBulkGenDtos: items } = message;
   const codes = Object.keys(UPLOAD_TYPES);
   const findings = unknownProperties(message, TOP_LEVEL, null);
-  /** Says what is wrong with a field: that it is missing, with a hint, or else as `say` says it. */
+  /** Reports a field: as missing, with `hint`, or else with the message `say`. */
   const wrong = (field: string, hint: string, code = 'missing', say?: string) =>
     findings.push(
       say === undefined || isAbsent(message[field])
@@ -107,7 +107,7 @@ const isAbsent = (value: unknown): value is null | undefined => value === undefi
 function readAllowDuplicate(value: unknown): { permitted: PermittedDuplicate[]; findings: Finding[] } {
   if (value === undefined || value === null) return { permitted: [], findings: [] };
   const read = Array.isArray(value) ? value.map(readPermitted) : [null];
-  const permitted = read.filter((each) => each !== null);
+  const permitted = read.filter((entry) => entry !== null);
   if (permitted.length === read.length) return { permitted, findings: [] };
   const say =
     'allowDuplicate is a list of objects with row (the serialNo), reason and, where it is to name the holders, besides (filing ids).';
@@ -124,14 +124,14 @@ function readPermitted(value: unknown): PermittedDuplicate | null {
   return { row: Number(value.row), reason: value.reason.trim(), ...(besides && { besides }) };
 }
 
-/** So many unknown properties of one object are named, with so much of their names. */
-const UNKNOWN_NAMED = 50;
+/** The most unknown properties that are reported for one object, and the most bytes of their names. */
+const MAX_UNKNOWN = 50;
 const PROPERTY_BYTES = 100;
 
 function unknownProperties(object: object, known: ReadonlySet<string>, row: number | null): Finding[] {
   return Object.keys(object)
     .filter((name) => !known.has(name))
-    .slice(0, UNKNOWN_NAMED)
+    .slice(0, MAX_UNKNOWN)
     .map((name) => cutText(name, PROPERTY_BYTES))
     .map((name) =>
       errorAt(row, name, 'unknown_property', `property ${name} should not exist. Remove it, or correct its spelling.`),
@@ -162,7 +162,7 @@ function readItem(item: unknown, index: number): { unchecked: UncheckedRow; find
       mapping[field] = value;
     }
   }
-  // Each value has just been checked against the type of its field in Mapping.
+  // The loop above checked each value against the type of its field in Mapping.
   return { unchecked: { row, mapping, failed }, findings };
 }
 

@@ -11,12 +11,12 @@ const GST_FIELDS = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
 const IT_PURPOSES: ReadonlySet<string> = new Set(['P0802', 'P0803', 'P0807', 'P0103']);
 const ADVANCE = 'P0103';
 
-/** @param filingType the filing's own: Direct Export has the shipping bill rule in every row */
+/** @param filingType the filing's upload type; in Direct Export the shipping bill rule holds for every row */
 function checkRow(row: UncheckedRow, filingType?: number): Finding[] {
   return [...checkGst(row), ...checkDocument(row, filingType), ...checkPurpose(row), ...checkCurrencies(row)];
 }
 
-/** The field's value if it was readable; undefined if it is missing or was already reported. */
+/** The field's value; undefined if it is missing or was already reported. */
 function readable<F extends MappingField>(row: UncheckedRow, field: F): UncheckedRow['mapping'][F] {
   return row.failed.has(field) ? undefined : row.mapping[field];
 }
@@ -80,25 +80,25 @@ function checkCurrencies(row: UncheckedRow): Finding[] {
 
 const TEN_YEARS_DAYS = 3_653;
 
-/** A year that was mistyped, such as 2062. */
+/** Detects a mistyped year, such as 2062. */
 const isFarFrom = (a: string, b: string): boolean =>
   isFilingDate(a) &&
   isFilingDate(b) &&
   (isBefore(a, addDays(b, -TEN_YEARS_DAYS)) || isBefore(addDays(b, TEN_YEARS_DAYS), a));
 
-/** False where one of them is no date: that is reported for its own field. */
+/** False if one of them is no date, which is reported for its own field. */
 function isBefore(a: string, b: string): boolean {
   return isFilingDate(a) && isFilingDate(b) && compareFilingDates(a, b) < 0;
 }
 
-/** The rule table of a filing; what only public material says is a warning. @returns each failing cell once */
+/** Applies all rules to a filing's rows; rules from public material only warn. @returns each failing cell once */
 export function checkRows(rows: readonly MappingRow[], context: FileContext = {}): Finding[] {
   return checkUncheckedRows(rows.map(uncheckedRow), context);
 }
 
-/** {@link checkRows} for rows of which some cells could not be read; those cells are not reported again. */
+/** {@link checkRows} for rows with unreadable cells, which are not reported again. */
 export function checkUncheckedRows(unchecked: readonly UncheckedRow[], context: FileContext = {}): Finding[] {
-  // Alone: the other rules would go through all of that text.
+  // Report only the size then, because the other rules would go through all of the text.
   const tooLarge = checkSize(unchecked);
   if (tooLarge) return [tooLarge];
   return oncePerCell([

@@ -1,4 +1,4 @@
-/** Every way in which a call can fail. A kind is the `type` that workflows branch on; see `retry-table.ts`. */
+/** All ways in which a call can fail. The kind is the failure `type` that workflows branch on; see `retry-table.ts`. */
 export const ERROR_KINDS = {
   not_sent: 'Nothing of the request was written: connection refused, name or TLS failure, lost before the first byte.',
   outcome_unknown:
@@ -48,7 +48,7 @@ export const ERROR_KINDS = {
 
 export type ErrorKind = keyof typeof ERROR_KINDS;
 
-/** Error codes and their kinds (spec: "Credential and download errors"). They take precedence over the status. */
+/** Kinds of the documented error codes (spec: "Credential and download errors"), which override the HTTP status. */
 const KIND_OF_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
   DGFT_CREDENTIALS_INVALID: 'credentials_invalid',
   DGFT_ACCOUNT_LOCKED: 'account_locked',
@@ -58,13 +58,13 @@ const KIND_OF_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
   DGFT_IP_ACTIVATION_PENDING: 'activation_pending',
 };
 
-/** The kind that a documented code means, however it is typed; undefined for a new code, or none. */
+/** The kind of a documented code, in any case; undefined for an unknown code, or none. */
 export const kindOfErrorCode = (code: string | undefined): ErrorKind | undefined =>
   code === undefined ? undefined : KIND_OF_ERROR_CODE[code.trim().toUpperCase()];
 
 export const ERROR_KIND_NAMES = Object.keys(ERROR_KINDS) as ErrorKind[];
 
-/** Whether a text (the `type` of a failure that passed through Temporal) is one of the kinds. */
+/** Whether a text (the `type` of a failure that passed through Temporal) is a kind. */
 export function isErrorKind(word: unknown): word is ErrorKind {
   return typeof word === 'string' && Object.hasOwn(ERROR_KINDS, word);
 }

@@ -2,24 +2,24 @@ import type { RateClass } from '../names';
 import type { ErrorKind } from './error-kinds';
 
 interface OperationInfo {
-  /** What the call does, as texts for people begin. */
+  /** The call in words, as messages begin with it. */
   title: string;
   method: 'GET' | 'POST' | 'PATCH';
   /** Relative to the API root; `{name}` is a path parameter. */
   path: string;
-  /** The class whose budget a call takes a slot of; null where the service states no limit (extraction). */
+  /** The rate class in whose budget the call takes a slot; null if the service states no limit (extraction). */
   rateClass: RateClass | null;
-  /** Whether the call files something: it may never be repeated on a guess. */
+  /** Whether the call files rows, so that it must not be repeated without proof. */
   submits: boolean;
-  /** Of the HTTP time-out: above 1 with a portal login; always 1 for a submission: its recovery relies on it. */
+  /** Multiple of the HTTP time-out. Must be 1 for a submission, because its recovery relies on the time-out. */
   timeoutFactor: number;
-  /** The longest answer that is read, in bytes. Without its request id a submission's outcome is lost. */
+  /** The most bytes of an answer. Generous for submissions, whose outcome is lost without the answer's request id. */
   answerBytes: number;
 }
 
 const MIB = 1024 * 1024;
 
-/** Most calls may be repeated, and have a small answer. */
+/** An operation with the usual properties: it may be repeated and has a small answer. */
 const call = (
   title: string,
   method: OperationInfo['method'],
@@ -34,7 +34,7 @@ const SUBMISSION = { submits: true, answerBytes: 16 * MIB };
 /** The service logs in to the portal, or reads a document. */
 const LONG = { timeoutFactor: 2 };
 
-/** Every call the worker makes (spec: "Endpoints"); what is "not shown" there is not invented here. */
+/** Every call that the worker makes (spec: "Endpoints"). */
 export const OPERATIONS = {
   createCustomer: call('Creating the client', 'POST', '/platform-customers', 'api'),
   getCustomer: call('Reading the client', 'GET', '/platform-customers/{id}', 'api'),
@@ -75,23 +75,23 @@ export const OPERATIONS = {
 export type Operation = keyof typeof OPERATIONS;
 export const OPERATION_NAMES = Object.keys(OPERATIONS) as Operation[];
 
-/** The longest one call may take, in ms, connection and answer included, waiting for its slot not. */
+/** The time-out (ms) of one call: connection to end of answer, without the wait for a budget slot. */
 export function callTimeoutMs(operation: Operation, httpTimeoutMs: number): number {
   return OPERATIONS[operation].timeoutFactor * httpTimeoutMs;
 }
 
-/** One call to the service, as it is stored in the ledger: without bodies and secrets. */
+/** A call to the service as the ledger stores it, without bodies and secrets. */
 export interface ApiCall {
   /** When the call ended. */
   at: Date;
   operation: Operation;
   exporterId: string | null;
-  /** HTTP status; null where no answer came. */
+  /** HTTP status; null if no answer came. */
   status: number | null;
   kind: ErrorKind | null;
   errorCode: string | null;
   requestId: string | null;
-  /** From the start of the connection to the end of the answer; the wait for a budget slot is not part of it. */
+  /** From the start of the connection to the end of the answer, without the wait for a budget slot. */
   latencyMs: number;
   attempt: number | null;
 }

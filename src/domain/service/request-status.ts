@@ -1,27 +1,27 @@
-/** Interprets a status record (spec: "Request status record"): with a record unaccounted for, it is "not yet". */
+/** Interprets a status record (spec: "Request status record"): terminal only if it accounts for every row. */
 import type { Mapping } from '../filing/mapping';
 import { groupBy } from '../values';
 import { comparableText, sameId } from '../identity';
 import { cutText, plainText } from '../text';
 
-/** The parts of a status record that are read; the names are the spec's. */
+/** The fields of a status record that are used, with the spec's names. */
 export interface StatusRecord {
   processingStatus: string | null;
   recordProCount: number | null;
   recordFailCount: number | null;
   errorDetails?: readonly unknown[];
   ebrcBulkGenStatusLst: readonly StatusRecordEntry[];
-  /** Number of list entries that could not be read; each of them may belong to any row. */
+  /** Number of list entries that could not be parsed; each may belong to any row. */
   unreadEntries?: number;
 }
 
-/** Whether a status record is about the request that was asked for: another one's counts would free rows wrongly. */
+/** Whether a status record is about the polled request; another request's counts would free rows wrongly. */
 export function isAbout(
   record: { requestId: string | null; dgftAckId: string | null },
   asked: { requestId: string; dgftAckId: string | null },
 ): boolean {
   if (record.requestId === null || sameId(record.requestId, asked.requestId)) return true;
-  // The authority's own id may stand where ours was sent; its acknowledgement is the same.
+  // `requestId` may hold the authority's own id; the record is then identified by its `dgftAckId`.
   return record.dgftAckId !== null && asked.dgftAckId !== null && sameId(record.dgftAckId, asked.dgftAckId);
 }
 
@@ -37,7 +37,7 @@ export interface StatusRecordEntry {
   errorDetails: readonly unknown[];
 }
 
-/** A row that was sent, with the certificate that it has already. */
+/** A row that was sent, with its certificate if it has one already. */
 export interface SentRow {
   position: number;
   serialNo: number;
@@ -46,20 +46,25 @@ export interface SentRow {
   eBRCDate: string | null;
 }
 
-export type RowVerdict =
-  /** `kept`: the record does not name the row, which has its certificate already. */
-  | { position: number; outcome: 'certified'; eBRCNumber: string; eBRCDate: string | null; kept?: true }
-  | { position: number; outcome: 'errored'; errors: string[] }
-  | { position: number; outcome: 'open' };
-
 export interface StatusVerdict {
   /**
-   * `incomplete`: the end, but not for which rows; fetch-details fills them after a while. `errored_empty`: Errored
-   * without counts and list; counts after the settle window and a look.
+   * `incomplete`: the authority is done but leaves rows without an outcome, which fetch-details may fill later.
+   * `errored_empty`: Errored without counts and list, which is believed only after the settle window and a look.
    */
   verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
-  rows: RowVerdict[];
-  /** The authority reports the end, accounts for every record, and each of them is another filing's. */
+  rows: (
+    | {
+        position: number;
+        outcome: 'certified';
+        eBRCNumber: string;
+        eBRCDate: string | null;
+        /** The row has its certificate already, and the record does not list it. */
+        kept?: true;
+      }
+    | { position: number; outcome: 'errored'; errors: string[] }
+    | { position: number; outcome: 'open' }
+  )[];
+  /** The authority is done, accounts for every record, and each record is another filing's. */
   strangersOnly?: true;
   reason: string;
 }
@@ -71,7 +76,7 @@ const word = (text: string | null): string => (text ?? '').trim().toLowerCase();
 
 const MESSAGE_FIELDS = ['errorMessage', 'message', 'errorDescription', 'description'] as const;
 
-/** Texts of the undocumented `errorDetails`: strings, code and message, or all: they are the authority's words. */
+/** Texts of the undocumented `errorDetails`: a string, code and message, or else everything that an entry holds. */
 export function errorTexts(details: readonly unknown[]): string[] {
   return details.map((detail) => {
     if (typeof detail === 'string') return cutText(detail);
@@ -88,12 +93,12 @@ export function errorTexts(details: readonly unknown[]): string[] {
   });
 }
 
-/** The first of them, short enough for a history; all of them are in the ledger. */
+/** The first {@link errorTexts}, cut for a history; the ledger has all. */
 export function errorsInShort(details: readonly unknown[]): string[] {
-  return errorTexts(details.slice(0, 20)).map((each) => cutText(each, 500));
+  return errorTexts(details.slice(0, 20)).map((text) => cutText(text, 500));
 }
 
-/** IRM and document in comparable form, computed once for up to 999 entries; null if an entry lacks them. */
+/** IRM and document in comparable form; null if an entry lacks them. */
 interface Names {
   irm: string | null;
   document: string | null;
@@ -107,12 +112,12 @@ const namesOf = ({
   document: sbCumInvoiceNumber === null ? null : comparableText(sbCumInvoiceNumber),
 });
 
-/** Whether an entry may be a row's: it names no other IRM and no other document. */
+/** Whether an entry may be about a row: it names no other IRM and no other document. */
 function agrees(row: Names, entry: Names): boolean {
   return (entry.irm === null || entry.irm === row.irm) && (entry.document === null || entry.document === row.document);
 }
 
-/** Without entries that say the same once more. Those that name less than serial, IRM and document may be two rows. */
+/** Drops repeated entries that name serial, IRM and document; entries that name less may be about two rows. */
 function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntry[] {
   const seen = new Set<string>();
   return entries.filter((entry) => {
@@ -122,7 +127,7 @@ function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntr
   });
 }
 
-/** Without entries that do not name IRM and document: in a request that a person named they may be another filing's. */
+/** Counts entries without IRM or document as unread: in a request that a person named they may be another filing's. */
 export function withoutNameless<R extends StatusRecord>(record: R): R {
   const entries = record.ebrcBulkGenStatusLst;
   const named = entries.filter((entry) => bothNames(namesOf(entry)) !== undefined);
@@ -133,7 +138,7 @@ export function withoutNameless<R extends StatusRecord>(record: R): R {
 const bothNames = ({ irm, document }: Names): string | undefined =>
   irm === null || document === null ? undefined : JSON.stringify([irm, document]);
 
-/** The entries that name the IRM and the document of a sent row; others may be of another exporter's filing. */
+/** The entries that name IRM and document of a sent row; others may be from another exporter's filing. */
 export function entriesOf<E extends StatusRecordEntry>(
   rows: readonly SentRow[],
   { ebrcBulkGenStatusLst: entries }: { ebrcBulkGenStatusLst: readonly E[] },
@@ -145,20 +150,22 @@ export function entriesOf<E extends StatusRecordEntry>(
   });
 }
 
-/** The entry of each sent row: by serial number unless IRM or document contradict it, else by these if unique. */
+/** The entry of each sent row: by serial number unless IRM or document differ, else by IRM and document if unique. */
 function entriesByPosition(rows: readonly SentRow[], entries: readonly StatusRecordEntry[]) {
   const found = new Map<number, StatusRecordEntry>();
-  const left = new Set(entries);
+  const remaining = new Set(entries);
   const take = (row: SentRow, entry: StatusRecordEntry) => {
     found.set(row.position, entry);
-    left.delete(entry);
+    remaining.delete(entry);
   };
   const bySerial = groupBy(entries, ({ serialNo }) => (serialNo === null ? undefined : String(Number(serialNo))));
   for (const row of rows) {
-    const [entry, ...others] = (bySerial.get(String(row.serialNo)) ?? []).filter((each) => left.has(each));
+    const [entry, ...others] = (bySerial.get(String(row.serialNo)) ?? []).filter((candidate) =>
+      remaining.has(candidate),
+    );
     if (entry && others.length === 0 && agrees(namesOf(row.mapping), namesOf(entry))) take(row, entry);
   }
-  const byNames = groupBy(left, (entry) => bothNames(namesOf(entry)));
+  const byNames = groupBy(remaining, (entry) => bothNames(namesOf(entry)));
   const unmatched = rows.filter((row) => !found.has(row.position));
   for (const [names, [row, ...others]] of groupBy(unmatched, ({ mapping }) => bothNames(namesOf(mapping)))) {
     const [entry, ...more] = byNames.get(names) ?? [];
@@ -167,9 +174,13 @@ function entriesByPosition(rows: readonly SentRow[], entries: readonly StatusRec
   return found;
 }
 
-function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Set<string>): RowVerdict {
+function verdictOf(
+  row: SentRow,
+  entry: StatusRecordEntry | undefined,
+  taken: Set<string>,
+): StatusVerdict['rows'][number] {
   const { position, eBRCNumber, eBRCDate } = row;
-  // A certificate stays recorded: the counts of a record without a list include it.
+  // Keep a recorded certificate: the counts of a record without a list include it.
   if (!entry && eBRCNumber !== null) return { position, outcome: 'certified', eBRCNumber, eBRCDate, kept: true };
   if (!entry) return { position, outcome: 'open' };
   const status = word(entry.processingStatus);
@@ -178,35 +189,39 @@ function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Se
     taken.add(number);
     return { position, outcome: 'certified', eBRCNumber: number, eBRCDate: entry.eBRCDt };
   }
-  // An errored record that has a certificate contradicts itself. It is left open; fetch-details or a person decides.
+  // An errored record with a certificate contradicts itself: the row stays open for fetch-details or a person.
   if (status === ERRORED && number === '') {
     return { position, outcome: 'errored', errors: errorTexts(entry.errorDetails) };
   }
   return { position, outcome: 'open' };
 }
 
-/** An errored row stays open while an entry of no row (`unplaced`) names a certificate that may be its own. */
-function unlessCertified(row: SentRow, verdict: RowVerdict, unplaced: readonly Names[]): RowVerdict {
+/** Keeps an errored row open if a certificate entry without a row (`unplaced`) may be its own. */
+function unlessCertified(
+  row: SentRow,
+  verdict: StatusVerdict['rows'][number],
+  unplaced: readonly Names[],
+): StatusVerdict['rows'][number] {
   if (verdict.outcome !== 'errored') return verdict;
-  const own = namesOf(row.mapping);
-  return unplaced.some((entry) => agrees(own, entry)) ? { position: row.position, outcome: 'open' } : verdict;
+  const names = namesOf(row.mapping);
+  return unplaced.some((entry) => agrees(names, entry)) ? { position: row.position, outcome: 'open' } : verdict;
 }
 
-/** Whether the authority is done with a request; until then a record says nothing about its rows. */
+/** Whether the authority is done with a request; before that a record proves nothing about its rows. */
 export function isDone({ processingStatus }: Pick<StatusRecord, 'processingStatus'>): boolean {
   const status = word(processingStatus);
   return status === PROCESSED || status === ERRORED;
 }
 
-/** Interprets a status record for the rows that were sent. Never throws; unknown values are "not yet". */
+/** Judges the sent rows by a status record. Never throws; an unknown `processingStatus` is `not_yet`. */
 export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): StatusVerdict {
   const record = { ...given, ebrcBulkGenStatusLst: withoutRepeats(given.ebrcBulkGenStatusLst) };
   const matched = entriesByPosition(rows, record.ebrcBulkGenStatusLst);
   const held = rows.filter((row) => !matched.has(row.position)).flatMap((row) => row.eBRCNumber ?? []);
   const taken = new Set(held);
   const entries = new Set(matched.values());
-  const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
-  const unplaced = strays.filter((each) => each.eBRCNumber?.trim()).map(namesOf);
+  const strays = record.ebrcBulkGenStatusLst.filter((entry) => !entries.has(entry));
+  const unplaced = strays.filter((entry) => entry.eBRCNumber?.trim()).map(namesOf);
   const verdicts = rows.map((row) => unlessCertified(row, verdictOf(row, matched.get(row.position), taken), unplaced));
   const status = word(record.processingStatus);
   const summary =
@@ -221,7 +236,7 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const certified = verdicts.filter((row) => row.outcome === 'certified').length;
   const errored = verdicts.filter((row) => row.outcome === 'errored').length;
   const requestErrors = errorTexts(record.errorDetails ?? []);
-  const restErrored = (): RowVerdict[] =>
+  const restErrored = (): StatusVerdict['rows'] =>
     verdicts.map((row) =>
       row.outcome === 'open' ? { position: row.position, outcome: 'errored', errors: requestErrors } : row,
     );
@@ -231,12 +246,12 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
     return { verdict: 'errored_empty', rows: restErrored(), reason: `${summary} without counts and records` };
   }
   const counted = processed + failed === rows.length;
-  // If the counts show only failures for the rows that are not listed, these rows failed. An open row that is listed
-  // contradicts the counts, as does a certificate of no row, or a record of another row: freeing it could file a
-  // mapping again that has its certificate.
+  // If the counts leave only failures for the unlisted rows, these rows failed. A listed row without an outcome, a
+  // certificate without a row, or a record of another row contradicts that: freeing rows could then file a mapping
+  // again that has its certificate.
   const sent = rows.map(({ mapping }) => namesOf(mapping));
-  const isStranger = (each: StatusRecordEntry) => !sent.some((row) => agrees(row, namesOf(each)));
-  const foreign = strays.some((each) => each.eBRCNumber?.trim() || isStranger(each));
+  const isStranger = (entry: StatusRecordEntry) => !sent.some((row) => agrees(row, namesOf(entry)));
+  const foreign = strays.some((entry) => entry.eBRCNumber?.trim() || isStranger(entry));
   const listed = record.ebrcBulkGenStatusLst.length;
   const strangersOnly = listed > 0 && unread === 0 && processed + failed === listed && strays.every(isStranger);
   const contradicted = unread > 0 || foreign;

@@ -4,7 +4,7 @@ import { MINUTE_MS as MINUTE } from '../dates';
 
 const SECOND = 1_000;
 
-/** The first retry after `initialMs`, each interval `factor` times longer, up to `maxMs`. */
+/** The first retry comes after `initialMs`; each interval is `factor` times longer, up to `maxMs`. */
 export interface Schedule {
   initialMs: number;
   factor: number;
@@ -13,13 +13,13 @@ export interface Schedule {
 
 export type Decision =
   | { action: 'retry'; schedule: Schedule }
-  /** `activates_at` and `fuse` end at a known time; the others are checked repeatedly. */
+  /** `activates_at` and `fuse` end at a known time; the others are polled. */
   | {
       action: 'wait';
       until: 'activates_at' | 'fuse' | 'rate_window' | 'certificate' | 'acknowledgement';
       schedule: Schedule;
     }
-  /** `state` is the attention state that shows who must act before the call can continue. */
+  /** `state`: the attention state that shows who must act before the call can succeed. */
   | { action: 'pause'; state: 'needs_credentials' | 'needs_access'; schedule: Schedule }
   | { action: 'refuse' }
   | { action: 'unknown' }
@@ -28,11 +28,11 @@ export type Decision =
 const SHORT: Schedule = { initialMs: 5 * SECOND, factor: 2, maxMs: 5 * MINUTE };
 const PORTAL: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
 const ODD: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
-/** A filing checks for newer credentials at this interval, although it is also notified of them. */
+/** A filing checks for newer credentials at this interval, in addition to the signal that announces them. */
 export const CREDENTIALS: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
-/** An onboarding waits for a person; in the meantime the client may be validated elsewhere. */
+/** While an onboarding waits for a person, it checks whether the client was validated elsewhere. */
 export const CREDENTIALS_OF_A_PERSON: Schedule = { initialMs: 15 * MINUTE, factor: 2, maxMs: 360 * MINUTE };
-/** An agreement that has just been signed is noticed soon; a revoked key is not retried often. */
+/** Notices a newly signed agreement soon, and does not retry a revoked key often. */
 export const ACCESS: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 const RESEND: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };
 const RATE: Schedule = { initialMs: MINUTE, factor: 1, maxMs: MINUTE };
@@ -40,7 +40,7 @@ export const ACTIVATION: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * 
 const FUSE: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
 const CERTIFICATE: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 30 * MINUTE };
 const ACKNOWLEDGEMENT: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 15 * MINUTE };
-/** A portal login that fails is retried only a few times, because each try may count against the account. */
+/** A failed portal login is retried slowly, because each try may count against the account. */
 const LOGIN: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 
 const refuse = { action: 'refuse' } as const satisfies Decision;
@@ -54,10 +54,10 @@ const needsCredentials = {
 } as const satisfies Decision;
 const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ACCESS };
 
-/** All but the two submissions. Create too: its repeat finds the e-mail taken, and the client is adopted. */
+/** All operations but the two submissions. A repeated creation finds the e-mail taken, and adopts the client. */
 const READS = {
   not_sent: { action: 'retry', schedule: SHORT },
-  // Every read can be repeated. The kind belongs to submissions, and its outcome is settled wherever it occurs.
+  // A kind of submissions only; its outcome is settled wherever it occurs.
   outcome_unknown: unknown,
   timeout: { action: 'retry', schedule: SHORT },
   connection_lost: { action: 'retry', schedule: SHORT },
@@ -96,34 +96,31 @@ const READS = {
   unexpected: { action: 'retry', schedule: ODD },
 } as const satisfies Readonly<Record<ErrorKind, Decision>>;
 
-type KindWith<D> = { [K in ErrorKind]: (typeof READS)[K] extends D ? K : never }[ErrorKind];
-/** The kinds that end a call, and those that stand for bad portal credentials: tables over them name each. */
-export type RefusalKind = KindWith<{ action: 'refuse' }>;
-export type CredentialKind = KindWith<{ action: 'pause'; state: 'needs_credentials' }>;
+/** The kinds with such a decision, as those that end a call (`refuse`), as types for exhaustive tables. */
+export type KindWith<D> = { [K in ErrorKind]: (typeof READS)[K] extends D ? K : never }[ErrorKind];
 
-/** Only the workflow sends again; any other repeat is decided here: it may be a second certificate. */
+/** What differs for submissions. Only the workflow repeats one (`resend`): a repeat may be a second certificate. */
 const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'cancelled' | 'attempt_closed', Decision>> =
   {
     not_sent: resend,
     rate_limited: resend,
     credential_fuse: { action: 'wait', until: 'fuse', schedule: FUSE },
     ledger_unavailable: resend,
-    // Waited for before the next attempt: see `onceLedgerIsWhole` in src/workflows/filing/pauses.ts.
+    // The next attempt waits for the ledger: see `onceLedgerIsWhole` in src/workflows/filing/pauses.ts.
     ledger_put_back: resend,
     documents_unavailable: resend,
-    // The code that closed the attempt knows that nothing was written; the workflow reads the marks and continues from
-    // there.
+    // The attempt was closed because nothing was written; the workflow reads the attempt and continues.
     attempt_closed: resend,
-    // Before the first byte only; after it the kind is outcome_unknown.
+    // Only before the first byte; after it the kind is outcome_unknown.
     cancelled: resend,
     timeout: unknown,
     connection_lost: unknown,
     portal_unavailable: unknown,
     server_error: unknown,
     bad_answer: unknown,
-    // A defect may occur after the write: the marks decide, not the error.
+    // A defect may occur after the write, so the attempt's mark decides and not the error.
     unexpected: unknown,
-    // The answers of other endpoints prove nothing about this one.
+    // Documented for other endpoints only, so they prove nothing about a submission.
     request_not_found: unknown,
     certificate_not_ready: unknown,
     credential_check_failed: unknown,
@@ -134,28 +131,28 @@ const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decisio
   checkCredentials: { timeout: login, connection_lost: login, portal_unavailable: login, server_error: login },
 };
 
-/** What is done about a failure of `kind` in `operation`: the one table that every retry in the project follows. */
+/** What to do about a failure of `kind` in `operation`. Every retry in the project follows this table. */
 export function decide(operation: Operation, kind: ErrorKind): Decision {
   const differs: Partial<Readonly<Record<ErrorKind, Decision>>> = OPERATIONS[operation].submits ? SUBMISSIONS : {};
   const base = differs[kind] ?? READS[kind];
   return PER_OPERATION[operation]?.[kind] ?? base;
 }
 
-/** How a failure of `kind` pauses a filing or an onboarding; null if it does not pause it. */
+/** Why a failure of `kind` pauses a filing or an onboarding; null if it does not. */
 export function pauseReasonOf(kind: ErrorKind | null): 'credentials' | 'access' | 'activation' | null {
   const decision = kind === null ? null : READS[kind];
   if (decision?.action === 'pause') return decision.state === 'needs_credentials' ? 'credentials' : 'access';
   return decision?.action === 'wait' && decision.until === 'activates_at' ? 'activation' : null;
 }
 
-/** The kinds for portal credentials that are missing or do not work. */
+/** The kinds of missing or bad portal credentials. */
 export const CREDENTIAL_KINDS: readonly ErrorKind[] = ERROR_KIND_NAMES.filter(
   (kind) => pauseReasonOf(kind) === 'credentials',
 );
 
-/** The pause before repeat number `attempt` (from 1), in ms. */
+/** The delay (ms) before retry number `attempt`, from 1. */
 export function delayMs(schedule: Schedule, attempt: number): number {
-  // The exponent is limited, so that long waits never become NaN; 2 ** 1000 is finite and far beyond any maximum.
+  // Limit the exponent to keep the result finite; 2 ** 1000 is far beyond any maximum.
   const grown = schedule.initialMs * schedule.factor ** Math.min(Math.max(attempt, 1) - 1, 1_000);
   return Math.min(grown, schedule.maxMs);
 }

@@ -11,10 +11,13 @@ import type { Mode } from '../../domain/names';
 import { type Finding, warningAt } from '../../domain/rules/finding';
 import { IS_OPEN } from '../rows/filing-rows';
 
-/** The party of exporter $1: fetch-details answers per IEC, so clients of one IEC see the same certificates. */
+/** SQL: whether certificate `c` is cancelled, by the words for IRMs (`isCancelled`), so that it realises nothing. */
+export const CANCELLED = `(coalesce(c.status, '') ~* '^\\s*c(ancel|$)')`;
+
+/** SQL: the party of exporter $1. fetch-details answers per IEC, so clients of one IEC see the same certificates. */
 export const PARTY = '(SELECT party_id FROM exporters WHERE exporter_id = $1)';
 
-/** A fetch-details entry (spec: "Certificate detail"); fields that are not read here are kept in `detail`. */
+/** A fetch-details entry (spec: "Certificate detail"); other fields are kept in `detail`. */
 export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNumber'> {
   eBRCNumber: string | null;
   eBRCStatus: string | null;
@@ -22,14 +25,14 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
 }
 
 /**
- * Saves every certificate that fetch-details returns, regardless of who filed it, with the changes in the authority's
- * description. The time of the first sighting never changes: it shows which certificates existed before a send.
- * @param askedAt when the call began: what a later call has shown by now stands. Left out: at `at`
- * @param iecCode the IEC that was asked for: certificates of one that turned out to be another exporter's are not saved
- * @param days that were asked for: certificates of them that this client was shown before are looked for in the answer;
- *   a service may show each client of an IEC only its own
- * @param look that ends with them, and is recorded where they are
- * @returns how many of those are not in it, so that it proves no absence; null: nothing was saved
+ * Saves every certificate that fetch-details returns, whoever filed it, and records how the authority's data changed.
+ * The time of the first sighting never changes, because it shows which certificates existed before a send.
+ * @param askedAt when the call began; data of a later call is not overwritten. Default: `at`
+ * @param iecCode the IEC that was asked for; nothing is saved if the exporter's turned out to be another one
+ * @param days the days that were asked for. The answer must list their certificates that this client was shown before
+ *   (only this client, because a service may show each client of an IEC only its own)
+ * @param look the look that ends with these days, recorded with them
+ * @returns how many of those certificates are missing, so that the answer proves no absence; null: nothing was saved
  */
 export async function saveCertificates(
   db: Queryable,
@@ -67,7 +70,7 @@ export async function saveCertificates(
       }),
       detail,
     }));
-  const asked = days ? [isoFromFilingDate(days.from), isoFromFilingDate(days.to)] : [null, null];
+  const dayBounds = days ? [isoFromFilingDate(days.from), isoFromFilingDate(days.to)] : [null, null];
   const { rows: saved } = await db.query<{ vanished: number }>(
     `WITH party AS (
        SELECT e.party_id FROM exporters e JOIN parties p USING (party_id)
@@ -109,15 +112,15 @@ export async function saveCertificates(
          n || ' ${VANISHED}')) ELSE '{}' END FROM party, vanished)`)}
      )
      SELECT n AS vanished FROM party, vanished`,
-    [exporterId, JSON.stringify(rows), at, iecCode, look && lookToRecord(look), ...asked, askedAt],
+    [exporterId, JSON.stringify(rows), at, iecCode, look && lookToRecord(look), ...dayBounds, askedAt],
   );
   return saved[0]?.vanished ?? null;
 }
 
-/** Why an answer that does not list what an earlier one listed proves no absence, behind how many it does not list. */
+/** Why an answer proves no absence: certificates that an earlier answer listed are missing. A count precedes it. */
 export const VANISHED = 'of the certificates that fetch-details listed before are not in its answer';
 
-/** Certificates of an exporter that belong to no row yet, as fetch-details described them. */
+/** Certificates of an exporter's party that belong to no row yet, as fetch-details described them. */
 export async function unclaimedCertificates(db: Queryable, exporterId: string): Promise<CertificateEntry[]> {
   const { rows } = await db.query<CertificateEntry>(
     `SELECT ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", document_no AS "sbCumInvoiceNumber",
@@ -129,7 +132,7 @@ export async function unclaimedCertificates(db: Queryable, exporterId: string): 
   return rows;
 }
 
-/** What a look at a filing's certificates begins with; `submission` null: all open rows count. */
+/** What a look at a filing's certificates needs first; `submission` null: the open rows of all submissions count. */
 export async function readDetailsToRead(
   db: Queryable,
   { filingId, exporterId, submission }: { filingId: string; exporterId: string; submission: number | null },
@@ -150,7 +153,7 @@ export async function readDetailsToRead(
   return rows[0] ?? { iecCode: null, credentials: null, open: 0, issued: [] };
 }
 
-/** A certificate as lists show it; clients of one IEC share theirs. Amounts are exact decimal text. */
+/** A certificate as lists show it. Clients of one IEC share certificates. Amounts are exact decimal text. */
 export interface CertificateView {
   eBRCNumber: string;
   eBRCDate: string | null;
@@ -168,7 +171,7 @@ export interface CertificateView {
   archivedAt: Date | null;
 }
 
-/** Columns of a {@link CertificateView}, of a certificate `c` and its filing and row. */
+/** SQL: columns of a {@link CertificateView}, from certificate `c`, its filing `f` and row `r`. */
 const COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
   c.exporter_id AS "exporterId", c.filing_id AS "filingId", f.reference,
   coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",
@@ -177,24 +180,24 @@ const COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.sta
   coalesce(c.currency, r.currency) AS "currencyCode", c.pdf_document AS document, c.pdf_sha256 AS sha256,
   c.archived_at AS "archivedAt"`;
 
-/** A certificate; `mark` is what the next page begins behind. */
+/** A certificate; the next page starts after its `mark`. */
 export type PagedCertificate = CertificateView & { mark: string };
 
-/** Of our row and as the authority has them, a line each. */
+/** SQL: the document numbers of our row and of the authority, one per line. */
 const DOCUMENT_NUMBERS = `concat_ws(E'\\n', r.mapping->>'sbCumInvoiceNumber', r.mapping->>'billNo',
   r.mapping->>'gstinInvoiceNumber', c.document_no, c.bill_no, c.detail->>'gstInvoiceNo')`;
 
-/** Certificates, the newest in the ledger first. */
+/** Certificates in the order in which the ledger first saw them, newest first. */
 export async function pageOfCertificates(
   db: Queryable,
   page: {
     mode: Mode;
     exporterId?: string;
-    /** Only of the parties of these exporters, lower-cased ids; null: of all. */
+    /** Lower-cased ids of exporters whose parties' certificates are listed; null: all. */
     exporters: readonly string[] | null;
     eBRCNumber?: string;
     filingId?: string;
-    /** Part of a number of its document: of the shipping bill, Softex or (GST) invoice, or its Bill No. */
+    /** Part of a document number: shipping bill, Softex, invoice, GST invoice or Bill No. */
     document?: string;
     after?: { seenAt: string; eBRCNumber: string };
     limit: number;
@@ -220,18 +223,18 @@ export async function pageOfCertificates(
 }
 
 /**
- * In SQL: which of these rows (a record set with `source_row`, `document_key` and `match_key`) the authority has a
- * certificate over that is no row's: filed by hand, or by another system.
+ * SQL: which of `rows` (a record set with `source_row`, `document_key` and `match_key`) match a certificate of the
+ * authority that belongs to no row, because it was filed by hand or by another system.
  */
 export const CERTIFIED_ELSEWHERE = (party: string, rows: string) =>
   `SELECT r.source_row AS row, min(c.ebrc_number) AS "eBRCNumber" FROM ${rows} JOIN certificates c
      ON c.party_id = ${party} AND c.document_key = r.document_key AND c.match_key = r.match_key AND c.filing_id IS NULL
     GROUP BY r.source_row ORDER BY r.source_row`;
 
-/** Warnings of what {@link CERTIFIED_ELSEWHERE} found. */
+/** Warnings about the rows that {@link CERTIFIED_ELSEWHERE} found. */
 export const certifiedElsewhereWarnings = (found: readonly { row: number; eBRCNumber: string }[]): Finding[] =>
   found.map(({ row, eBRCNumber }) => {
-    const message = `Certificate ${eBRCNumber} of the authority is over this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
+    const message = `The authority has certificate ${eBRCNumber} for this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
     return warningAt(row, null, 'certified_elsewhere', message);
   });
 
@@ -244,8 +247,8 @@ export async function certifiedElsewhere(
     document_key: comparableText(mapping.sbCumInvoiceNumber),
     match_key: certificateOfMapping(mapping),
   }));
-  const of = 'jsonb_to_recordset($2::jsonb) AS r (source_row int, document_key text, match_key text)';
-  const { rows: found } = await db.query<{ row: number; eBRCNumber: string }>(CERTIFIED_ELSEWHERE('$1', of), [
+  const rowSet = 'jsonb_to_recordset($2::jsonb) AS r (source_row int, document_key text, match_key text)';
+  const { rows: found } = await db.query<{ row: number; eBRCNumber: string }>(CERTIFIED_ELSEWHERE('$1', rowSet), [
     partyId,
     JSON.stringify(keys),
   ]);

@@ -1,22 +1,20 @@
-/** The PDFs of certificates: which are to be fetched, which are stored, and whether those are whole. */
+/** The PDFs of certificates: which ones to fetch, which ones are stored, and whether stored ones are intact. */
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 import { PARTY } from './certificates';
 
-/** PDFs of a filing that can be requested now; `nextInMs`: when the next one can be, null if none is left. */
-export interface PdfsToArchive {
-  due: string[];
-  nextInMs: number | null;
-}
-
-/** What the certificates of a filing still lack; `limit`: of the PDFs. */
+/** What the certificates of a filing still lack; `limit` applies to the PDFs. */
 export async function readMissing(
   db: Queryable,
   { filingId, limit, at }: { filingId: string; limit: number; at: Date },
 ): Promise<{
   withoutDetail: number;
-  /** The first certificates that have no PDF in the document store yet, those that were never refused first. */
-  toArchive: PdfsToArchive;
+  toArchive: {
+    /** Certificates whose PDF can be requested now; those that were never refused come first. */
+    due: string[];
+    /** When the next one can be; null if none is left. */
+    nextInMs: number | null;
+  };
 }> {
   const { rows } = await db.query<{ withoutDetail: number; next: { number: string; nextAt: number | null }[] }>(
     `SELECT (SELECT count(*)::int FROM certificates WHERE filing_id = $1 AND detail IS NULL) AS "withoutDetail",
@@ -72,10 +70,13 @@ export async function readPdfToFetch(db: Queryable, exporterId: string, eBRCNumb
   return rows[0] ?? { sha256: null, credentials: null };
 }
 
-/** How long scheduled runs take a stored PDF that was whole to be whole. */
+/** How long scheduled runs rely on the last check of an intact PDF. */
 const CHECKED_FOR_DAYS = 30;
 
-/** A party's next PDFs not looked at since `began`: each, or those never looked at, a month ago, or not whole then. */
+/**
+ * A party's next PDFs to check that were not checked since `began`: every one (`each`), or those never checked, last
+ * checked a month ago, or not intact then.
+ */
 export async function storedPdfs(
   db: Queryable,
   { partyId, began, limit, each }: { partyId: number; began: Date; limit: number; each: boolean },
@@ -93,18 +94,22 @@ export async function storedPdfs(
   return rows;
 }
 
-/** The result of checking a stored PDF; `problem` null: it is whole. */
-export interface PdfCheck {
-  eBRCNumber: string;
-  problem: 'missing' | 'damaged' | null;
-  /** SHA-256 of what is there, hex; null where nothing is. */
-  found: string | null;
-}
-
+/** Records the results of checking stored PDFs. */
 export async function savePdfChecks(
   db: Queryable,
-  { partyId, looks, at }: { partyId: number; looks: readonly PdfCheck[]; at: Date },
+  args: {
+    partyId: number;
+    looks: {
+      eBRCNumber: string;
+      /** Null: it is intact. */
+      problem: 'missing' | 'damaged' | null;
+      /** SHA-256 of the stored file, hex; null: there is none. */
+      found: string | null;
+    }[];
+    at: Date;
+  },
 ): Promise<void> {
+  const { partyId, looks, at } = args;
   await db.query(
     `UPDATE certificates c SET pdf_problem = l.problem, pdf_found = l.found, pdf_checked_at = $3
        FROM jsonb_to_recordset($2::jsonb) AS l ("eBRCNumber" text, problem text, found text)
@@ -113,7 +118,7 @@ export async function savePdfChecks(
   );
 }
 
-/** What was wrong with a certificate's PDF when it was last checked: null where nothing was. */
+/** What was wrong with a certificate's PDF when it was last checked; null: nothing. */
 export async function pdfProblem(
   db: Queryable,
   partyId: number,
@@ -127,7 +132,7 @@ export async function pdfProblem(
   return rows[0]?.problem ?? null;
 }
 
-/** Marks a PDF for download. Its problem stays until then, so that its finding keeps its age. */
+/** Marks a PDF for download. Its problem stays recorded until then, so that its finding keeps its age. */
 export async function markPdfMissing(db: Queryable, partyId: number, eBRCNumber: string): Promise<void> {
   await db.query(
     `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL

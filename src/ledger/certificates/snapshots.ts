@@ -3,32 +3,32 @@ import { sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
-/** The balance of an IRM, before a send or now; an unknown outcome is settled by comparison of the two. */
+/** The balance of an IRM, before a send or now. Comparing the two helps to settle an unknown outcome. */
 export interface Balance {
   irmKey: string;
   available: string | null;
   readAt: string | null;
 }
 
-/** Every number that lists of the party's last days showed up to snapshot `of`, as jsonb; noted every second day. */
-export function certificatesBefore(of: string): string {
-  return `CASE WHEN ${of}.certificates IS NOT NULL THEN ${of}.certificates ELSE
+/** SQL: the numbers on the party's lists of the last days up to a snapshot, as jsonb. Each is noted every two days. */
+export function certificatesBefore(snapshot: string): string {
+  return `CASE WHEN ${snapshot}.certificates IS NOT NULL THEN ${snapshot}.certificates ELSE
     (SELECT coalesce(jsonb_agg(DISTINCT seen.ebrc_number), '[]') FROM listed_certificates seen
-      WHERE seen.party_id = ${of}.party_id AND seen.snapshot_id <= ${of}.snapshot_id
-        AND seen.taken_at > ${of}.taken_at - interval '5 days') END`;
+      WHERE seen.party_id = ${snapshot}.party_id AND seen.snapshot_id <= ${snapshot}.snapshot_id
+        AND seen.taken_at > ${snapshot}.taken_at - interval '5 days') END`;
 }
 
-/** Stores a snapshot with the IRMs' balances, in one statement: nothing is missing up to its own number. */
+/** Stores a snapshot with the IRMs' balances in one statement, so that nothing is missing up to its own number. */
 export async function saveSnapshot(
   db: Queryable,
   args: SubmissionKey & {
     exporterId: string;
-    /** Numbers of today and yesterday; null: they could not be read; recent: those of the party's snapshot of `at`. */
+    /** Numbers of today and yesterday; null: not readable; recent: those of the party's snapshot since `at`. */
     certificates: readonly string[] | 'recent' | null;
     at: Date;
   },
 ): Promise<void> {
-  const { certificates, ...of } = args;
+  const { certificates, ...snapshot } = args;
   await db.query(
     `WITH snapshot AS (
        INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, listed, balances)
@@ -40,22 +40,22 @@ export async function saveSnapshot(
       WHERE NOT EXISTS (SELECT FROM listed_certificates l WHERE l.party_id = snapshot.party_id AND l.ebrc_number = number
         AND l.taken_at > snapshot.taken_at - interval '2 days')`,
     [
-      of.filingId,
-      of.submission,
-      of.exporterId,
-      of.at,
+      snapshot.filingId,
+      snapshot.submission,
+      snapshot.exporterId,
+      snapshot.at,
       certificates === 'recent' ? null : certificates,
       certificates === 'recent',
     ],
   );
 }
 
-/** How many certificates the list had that was read for the party at `since`, or the newest after it. */
+/** SQL: the size of the party's newest list of certificates that was read at `since` or later. */
 const recentList = (party: string, since: string, column = 'listed') =>
   `SELECT ${column} FROM snapshots WHERE party_id = ${party} AND taken_at >= ${since} AND listed IS NOT NULL AND certificates IS NULL
     ORDER BY taken_at DESC LIMIT 1`;
 
-/** Balances of a submission's IRMs as jsonb, one for each record of a number. $1 filing, $2 submission, $3 exporter. */
+/** SQL: balances of a submission's IRMs as jsonb, one per IRM record. $1: filing, $2: submission, $3: exporter. */
 const BALANCES = `coalesce((SELECT jsonb_agg(jsonb_build_object('irmKey', i.irm_key, 'available', i.available::text,
     'readAt', i.read_at) ORDER BY i.irm_key, i.issue_date, i.ifsc_code)
     FROM (SELECT DISTINCT exporter_id, irm_key FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND exporter_id = $3) AS r
@@ -73,7 +73,7 @@ export async function balancesNow(
   return rows[0]?.balances ?? [];
 }
 
-/** `recent`: the newest list of its party since what was asked for; null: there is none, and the service is asked. */
+/** The data for a new snapshot. `recent`: the party's newest list since `since`; null: the service must be asked. */
 export async function readSnapshotSource(db: Queryable, exporterId: string, since: Date) {
   const { rows } = await db.query<DetailsCaller & { listed: number | null; takenAt: Date }>(
     `SELECT own.*, s.listed, s.taken_at AS "takenAt" FROM (${DETAILS_CALLER}) AS own

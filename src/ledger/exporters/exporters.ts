@@ -8,7 +8,7 @@ import { ISO } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
-/** The properties of a platform customer that are stored (spec: "Platform customer"); null: "not stated". */
+/** The stored properties of a platform customer (spec: "Platform customer"); null: not stated. */
 export interface CustomerRecord {
   id: string;
   name: string | null;
@@ -25,7 +25,7 @@ export interface CustomerRecord {
 export interface ExporterRow extends KnownIec {
   /** In the service's spelling; ids are compared in lower case. */
   exporterId: string;
-  /** The party that its filings belong to: all clients of one IEC are one party. */
+  /** The party that its filings belong to. All clients of one IEC are one party. */
   partyId: number;
   mode: Mode;
   name: string;
@@ -36,14 +36,14 @@ export interface ExporterRow extends KnownIec {
   address: string | null;
   isActive: boolean;
   hasCredentials: boolean;
-  /** ready, activation_pending, another word of the service's, or null where it never said. */
+  /** ready, activation_pending, or another word of the service; null: it never sent one. */
   apiState: string | null;
   /** ISO 8601. */
   activatesAt: string | null;
   sharedCredentialsLikely: boolean | null;
   /** Whether its filings wait for a second person's approval. */
   requiresApproval: boolean;
-  /** Start of the last live refresh of its IRMs that succeeded; null where this worker never made one. */
+  /** When the last successful live refresh of its IRMs began; null: there was none. */
   irmsRefreshedAt: Date | null;
   readAt: Date;
   state: Standing;
@@ -56,8 +56,8 @@ const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name,
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt", state`;
 
 /**
- * Stores a client as returned at `at`. Left out properties keep their values; an older answer changes nothing. A first
- * IEC, where the portal showed none, attaches the client to that IEC's party.
+ * Stores a client as the service returned it at `at`. Omitted properties keep their values; an older answer changes
+ * nothing. A new IEC attaches the client to that IEC's party, unless the portal showed one.
  */
 export async function saveExporter(
   pool: pg.Pool,
@@ -70,22 +70,22 @@ export async function saveExporter(
     const known = await getExporter(client, customer.id);
     const iec = known !== null && outranks(known.iecSource, 'client') ? known.iec : statedIec;
     const placed = known !== null && (iec === null || known.iec === iec);
-    // Before any row is locked: a change of a party locks its filings, clients and rows, in this order.
+    // Taken before any row is locked, because a change of a party locks its filings, clients and rows, in this order.
     if (!placed && iec === null) await lockPartyChanges(client, mode);
     if (!placed && iec !== null) {
       await lockForPartyChange(client, { mode, exporterId: customer.id, iec, email: customer.email });
     }
     const before = placed ? known : await getExporter(client, customer.id);
     const party = before?.partyId ?? (await partyForNew(client, { mode, iec, email: customer.email }));
-    // Without the lock its IEC is left as it is: another may have become known since it was read.
+    // Without the lock the IEC is left alone, because another one may have become known since it was read.
     const saved = await upsert(client, { customer, statedIec, iec: placed ? null : statedIec, party, mode, at });
-    // No row: the ledger has a newer state, which is the result.
+    // Without a row the ledger has a newer state.
     if (!saved) return needExporter(client, customer.id);
     if (placed || iec === null) return saved;
     const { exporterId, email } = saved;
     await attachToIec(client, { mode, exporterId, iec: saved.iec ?? iec, at });
     if (before && before.iec !== null && before.iec !== iec)
-      await askAboutIec(client, { exporterId, known: before, said: iec, source: 'client', used: saved.iec, at });
+      await askAboutIec(client, { exporterId, known: before, shown: iec, source: 'client', used: saved.iec, at });
     await attachByEmail(client, { mode, exporterId, email, at });
     return needExporter(client, exporterId);
   });
@@ -130,44 +130,44 @@ async function upsert(
 }
 
 /**
- * Records an IEC that the portal shows, unless as strong a source shows another, and attaches the exporter to its
- * party; open filings ask about a change.
+ * Records an IEC that a source shows and attaches the exporter to its party, unless a stronger source, or another
+ * status record, shows another IEC. Open filings ask about a difference.
  */
 export async function learnIec(
   pool: pg.Pool,
-  { exporterId, iec: said, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
+  { exporterId, iec: shown, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
 ): Promise<void> {
-  const iec = readIec(said);
+  const iec = readIec(shown);
   const seen = iec === null ? null : await getExporter(pool, exporterId);
   if (iec === null || !seen || !tellsIec(seen, iec, source)) return;
   const { mode, exporterId: id, email } = seen;
   await withTransaction(pool, async (client) => {
     await lockForPartyChange(client, { mode, exporterId: id, iec, email });
     const known = (await getExporter(client, id)) ?? seen;
-    const taken = known.iec === iec ? !outranks(known.iecSource, source) : gives(known, source);
+    const taken = known.iec === iec ? !outranks(known.iecSource, source) : isReplacedBy(known, source);
     if (taken)
       await client.query('UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1', [id, iec, source]);
     if (known.iec === iec) return;
     if (taken) await attachToIec(client, { mode, exporterId: id, iec, at });
     if (known.iec !== null)
-      await askAboutIec(client, { exporterId: id, known, said: iec, source, used: taken ? iec : known.iec, at });
+      await askAboutIec(client, { exporterId: id, known, shown: iec, source, used: taken ? iec : known.iec, at });
   });
 }
 
 export const IEC_OF_CLIENT = 'e.iec, e.iec_source AS "iecSource"';
 
-/** Whether there is something to learn from an IEC that a source shows, or to ask about. */
+/** Whether an IEC that a source shows is news: another IEC, or the known one from a stronger source. */
 export function tellsIec(known: KnownIec, iec: string | null, source: IecSource): boolean {
-  const said = readIec(iec);
-  if (said === null) return false;
-  return known.iec !== said || (known.iecSource !== source && !outranks(known.iecSource, source));
+  const shown = readIec(iec);
+  if (shown === null) return false;
+  return known.iec !== shown || (known.iecSource !== source && !outranks(known.iecSource, source));
 }
 
-/** Whether a known IEC gives way to another one that a source shows: one status record does not outweigh another. */
-const gives = ({ iec, iecSource }: KnownIec, source: IecSource): boolean =>
+/** Whether a known IEC is replaced by another one of this source. One status record does not outweigh another. */
+const isReplacedBy = ({ iec, iecSource }: KnownIec, source: IecSource): boolean =>
   iec === null || (!outranks(iecSource, source) && (iecSource !== source || source !== 'status'));
 
-/** Whether an IEC of one source is not replaced by what the other says. */
+/** Whether one source of an IEC is stronger than another. */
 function outranks(known: IecSource | null, other: IecSource): boolean {
   return known !== null && IEC_SOURCES.indexOf(known) > IEC_SOURCES.indexOf(other);
 }
@@ -184,18 +184,18 @@ export async function getExporter(
   return rows[0] ?? null;
 }
 
-/** As {@link getExporter}, for callers that need it. @throws Error naming the id. */
-export async function needExporter(...of: Parameters<typeof getExporter>): Promise<ExporterRow> {
-  const exporter = await getExporter(...of);
+/** @throws Error naming the id, if the ledger does not hold the exporter */
+export async function needExporter(...args: Parameters<typeof getExporter>): Promise<ExporterRow> {
+  const exporter = await getExporter(...args);
   if (exporter) return exporter;
-  throw new Error(`Exporter ${of[1]} is not in this ledger. Onboard it, or check DATABASE_URL.`);
+  throw new Error(`Exporter ${args[1]} is not in this ledger. Onboard it, or check DATABASE_URL.`);
 }
 
-/** Locks it: attachments to a party and changes of its approval policy wait. Before rows in the order of locks. */
+/** Locks an exporter against changes of its party and approval policy. Comes before rows in the order of locks. */
 export const lockExporter = (client: Queryable, exporterId: string): Promise<ExporterRow> =>
   needExporter(client, exporterId, 'FOR SHARE');
 
-/** An exporter by its id or, in any case, its e-mail; the one read last if a client was deleted and created again. */
+/** An exporter by id or e-mail, in any letter case; the last one read, if a client was deleted and created again. */
 export async function findExporter(db: Queryable, mode: Mode, idOrEmail: string): Promise<ExporterRow | null> {
   const { rows } = await db.query<ExporterRow>(
     `SELECT ${COLUMNS} FROM exporters WHERE mode = $1 AND (lower(exporter_id) = lower($2) OR lower(email) = lower($2))
@@ -229,7 +229,7 @@ export async function listExporters(
   return rows;
 }
 
-/** A page of a mode's exporters by id, after `after`. @param exporters only these, lower-cased; null: all */
+/** A page of a mode's exporters after the id `after`. @param exporters lower-cased ids to include; null: all */
 export async function exportersAfter(
   db: Queryable,
   { mode, after, limit, exporters = null }: { mode: Mode; after: string; limit: number; exporters?: string[] | null },
@@ -242,7 +242,7 @@ export async function exportersAfter(
   return rows;
 }
 
-/** Records that a live refresh that began at `at` succeeded; an earlier one changes nothing. */
+/** Records that a live refresh that began at `at` succeeded; an earlier time changes nothing. */
 export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: Date): Promise<void> {
   await db.query('UPDATE exporters SET irms_refreshed_at = greatest(irms_refreshed_at, $2) WHERE exporter_id = $1', [
     exporterId,
@@ -250,14 +250,14 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
   ]);
 }
 
-/** What a call of fetch-details needs to know of its client. */
+/** What a call of fetch-details needs of its client. */
 export interface DetailsCaller {
-  /** The client's own, or that of its party; null if it is not known yet. */
+  /** The client's IEC, or its party's; null: not known yet. */
   iecCode: string | null;
   credentials: CredentialVersion | null;
 }
 
-/** The {@link DetailsCaller} of client $1, in SQL. */
+/** SQL: the {@link DetailsCaller} of client $1. */
 export const DETAILS_CALLER = `SELECT coalesce(e.iec, p.iec) AS "iecCode", ${credentialsHeld('e.exporter_id')} AS credentials
     FROM exporters e JOIN parties p USING (party_id) WHERE lower(e.exporter_id) = lower($1)`;
 

@@ -8,8 +8,7 @@ import { Conditions } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 
 /**
- * The properties of a saved IRM record that the ledger reads (spec: "Saved IRM record"); the others are stored
- * unchanged.
+ * The properties of a saved IRM record that the ledger reads (spec: "Saved IRM record"). Others are stored unchanged.
  */
 export interface IrmRecord {
   irmNumber: string;
@@ -28,18 +27,16 @@ export interface IrmRecord {
   purposeOfRemittance: string | null;
 }
 
-/** The key that distinguishes the IRM records of an exporter (spec: "An IRM number alone is not unique"). */
-export interface IrmKey {
+/**
+ * An IRM of the ledger; the first five distinguish it (spec: "An IRM number alone is not unique"). Dates are DDMMYYYY
+ * if they could be read, amounts exact text in `currency`.
+ */
+export interface IrmRow {
+  exporterId: string;
   irmNumber: string;
   adCode: string;
   ifscCode: string;
-  /** DDMMYYYY if it could be read. */
   issueDate: string;
-}
-
-/** An IRM of the ledger. Dates are DDMMYYYY if they could be read, amounts exact text in `currency`. */
-export interface IrmRow extends IrmKey {
-  exporterId: string;
   remittanceDate: string | null;
   amount: string | null;
   available: string | null;
@@ -58,10 +55,10 @@ const COLUMNS = `exporter_id AS "exporterId", irm_number AS "irmNumber", ad_code
   amount::text AS amount, available::text AS available, utilized::text AS utilized, status,
   remitter_name AS "remitterName", remitter_country AS "remitterCountry", iec, read_at AS "readAt"`;
 
-/** Records per statement: a payload of a few hundred kilobytes. */
+/** Records per statement, which is a payload of a few hundred kilobytes. */
 const BATCH = 1_000;
 
-/** What became of an IRM that the ledger knew; several words where several things changed. */
+/** How a known IRM changed; several words if several things changed. */
 export interface IrmChange {
   irmNumber: string;
   /**
@@ -73,10 +70,10 @@ export interface IrmChange {
 }
 
 /**
- * Stores an exporter's IRMs by their full key (spec: "An IRM number alone is not unique"), with the history of their
- * balances, and detects amendments and cancellations. `readAt` is the time of the balances; a record for which the
- * ledger has a later time is left unchanged. One transaction; the same list again changes nothing. An exporter without
- * a known IEC gets the one on which its IRMs agree.
+ * Stores an exporter's IRMs by their full key (spec: "An IRM number alone is not unique") with the history of their
+ * balances, and detects amendments and cancellations, in one transaction. `readAt` is the time of the balances; a
+ * record with a later time in the ledger is left unchanged, and the same list again changes nothing. An exporter
+ * without a known IEC gets the one on which its IRMs agree.
  */
 export async function saveIrms(
   pool: pg.Pool,
@@ -111,8 +108,8 @@ export async function saveIrms(
 }
 
 /**
- * What starts with "cancel", or is a single C, counts as cancelled. Each IRM is looked up by itself: a join would read
- * the IRMs of all exporters.
+ * A status that starts with "cancel", or is a single C, counts as cancelled. Each IRM is looked up separately, because
+ * a join would read the IRMs of all exporters.
  */
 const SAVE = `WITH incoming AS (
     SELECT r.*, CASE WHEN b.exporter_id IS NULL THEN 'first_seen' ELSE concat_ws(',',
@@ -143,14 +140,14 @@ const SAVE = `WITH incoming AS (
   )
   SELECT irm_number AS "irmNumber", string_to_array(what, ',') AS what FROM noted WHERE what <> 'first_seen'`;
 
-/** A day of issue, in an order of days. */
+/** SQL: a DDMMYYYY date as a text that sorts by day. */
 export const issueDay = (date: string) => `substr(${date}, 5) || substr(${date}, 3, 2) || ${date}`;
 
-/** IRMs of an exporter, newest issue first, behind one of them. */
+/** IRMs of an exporter after one of them, newest issue first. */
 export async function listIrms(
   db: Queryable,
   exporterId: string,
-  { after, limit }: { after?: IrmKey; limit?: number } = {},
+  { after, limit }: { after?: Pick<IrmRow, 'irmNumber' | 'adCode' | 'ifscCode' | 'issueDate'>; limit?: number } = {},
 ): Promise<IrmRow[]> {
   const where = new Conditions(exporterId, limit ?? null);
   if (after) {
@@ -183,13 +180,13 @@ export async function irmsWithNumbers(
   return rows;
 }
 
-/** The number of an IRM's identity, in SQL: IRMs and rows are indexed by it. */
+/** SQL: the number in an IRM's identity, by which IRMs and rows are indexed. */
 export const irmNumberOf = (key: string): string => `split_part(${key}, ' ', 1)`;
 
-/** Whether two identities are equal, in SQL, so that the indexes by number serve. */
+/** SQL: whether two identities are equal, in a form that uses the indexes by number. */
 export const sameIrm = (a: string, b: string): string => `${irmNumberOf(a)} = ${irmNumberOf(b)} AND ${a} = ${b}`;
 
-/** The SQL of the IRM records with these numbers, of all clients of an exporter's party, each as it was last read. */
+/** SQL: the IRM records with these numbers, of all clients of an exporter's party, each as last read. */
 export const heldIrmsQuery = ({
   columns,
   exporterId,
@@ -201,7 +198,7 @@ export const heldIrmsQuery = ({
       AND ${irmNumberOf('irm_key')} = ANY(${numbers})
     ORDER BY irm_key, issue_date, ifsc_code, read_at DESC`;
 
-/** The IRMs with these numbers of all clients of the exporter's party, in the form of the balance rules. */
+/** The IRMs with these numbers, of all clients of the exporter's party, in the form of the balance rules. */
 export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: readonly string[]): Promise<HeldIrm[]> {
   const { rows } = await db.query<IrmRow>(heldIrmsQuery({ columns: COLUMNS, exporterId: '$1', numbers: '$2' }), [
     exporterId,
@@ -210,7 +207,7 @@ export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: re
   return rows.map(heldIrmOf);
 }
 
-/** A missing amount is unknown, not 0; so is a balance that follows neither from the record nor from its amount. */
+/** A missing amount is unknown, not 0, and so is a balance that follows neither from the record nor from its amount. */
 export function heldIrmOf(row: IrmRow): HeldIrm {
   const { amount, utilized } = row;
   const left = amount === null || utilized === null ? amount : subtractAmounts(amount, utilized);
@@ -250,7 +247,7 @@ function rowOf(exporterId: string, record: IrmRecord, readAt: Date): IrmRow {
   };
 }
 
-/** A date of unknown form is stored unchanged, so that two records remain two. */
+/** A date that cannot be read is stored unchanged, so that two records remain two. */
 function dateOf(value: string | null): string | null {
   return filingDateFromAnything(value) ?? (value?.trim() || null);
 }
@@ -259,7 +256,7 @@ function amountOf(value: number | null): string | null {
   return value === null ? null : canonicalAmount(value);
 }
 
-/** How many IRMs the ledger has of each of these exporters; one without any is left out. */
+/** How many IRMs the ledger has of each exporter; exporters without IRMs are absent. */
 export async function countIrms(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ exporterId: string; count: number }>(
     'SELECT exporter_id AS "exporterId", count(*)::int AS count FROM irms WHERE exporter_id = ANY($1) GROUP BY exporter_id',

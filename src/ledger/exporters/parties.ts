@@ -5,15 +5,15 @@ import { addEvent } from '../filings/filing-notes';
 import { askAbout } from '../questions/questions';
 import type { Queryable } from '../pool';
 
-/** Any fixed number. Changes of parties run one after the other, because each may read all others of its mode. */
+/** Any fixed number. Changes of parties are serialized, because each may read all other parties of its mode. */
 const PARTY_CHANGES = 4;
 
-/** Waits for other changes of a mode's parties; every change takes this lock. */
+/** Waits for other changes of a mode's parties. Every change takes this lock. */
 export async function lockPartyChanges(client: Queryable, mode: Mode): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [`parties/${mode}`, PARTY_CHANGES]);
 }
 
-/** Waits for other changes of a mode's parties, and locks the filings, which come first (see filing-lock). */
+/** Takes {@link lockPartyChanges}, and locks the filings, which come first in the order of locks (see filing-lock). */
 export async function lockForPartyChange(
   client: Queryable,
   { mode, exporterId, iec, email }: { mode: Mode; exporterId: string; iec: string; email: string | null },
@@ -29,13 +29,13 @@ export async function lockForPartyChange(
   );
 }
 
-/** A client's IEC: ten upper-case letters and digits, as the strongest source has them; once known, never forgotten. */
+/** A client's IEC (ten upper-case letters and digits) by its strongest source. Once known, it is never forgotten. */
 export interface KnownIec {
   iec: string | null;
   iecSource: IecSource | null;
 }
 
-/** A new exporter's party: of its IEC, of the client with its e-mail, or new. Under {@link lockPartyChanges}. */
+/** A new exporter's party: of its IEC, of the client with its e-mail, or new. Requires {@link lockPartyChanges}. */
 export async function partyForNew(
   client: Queryable,
   { mode, iec, email }: { mode: Mode; iec: string | null; email: string | null },
@@ -44,7 +44,7 @@ export async function partyForNew(
   return (await partyOfEmail(client, mode, email))?.partyId ?? newParty(client, mode, null);
 }
 
-/** Attaches an exporter and its filings to an IEC's party. Under {@link lockForPartyChange}. */
+/** Attaches an exporter and its filings to an IEC's party. Requires {@link lockForPartyChange}. */
 export async function attachToIec(
   client: Queryable,
   { mode, exporterId, iec, at }: { mode: Mode; exporterId: string; iec: string; at: Date },
@@ -61,7 +61,7 @@ export async function attachToIec(
   await movePartyOf(client, { from: current.partyId, to, exporterId, at });
 }
 
-/** A client without IEC that had the e-mail was the same. Under {@link lockForPartyChange}. */
+/** Merges a client without an IEC that had this e-mail, because it is the same. Requires {@link lockForPartyChange}. */
 export async function attachByEmail(
   client: Queryable,
   { mode, exporterId, email, at }: { mode: Mode; exporterId: string; email: string | null; at: Date },
@@ -72,28 +72,28 @@ export async function attachByEmail(
   await movePartyOf(client, { from: former.partyId, to: current.partyId, exporterId: null, at });
 }
 
-/** Asks, in each open filing of an exporter, about an IEC that is not the known one: one of the two is another's. */
+/** Asks, in each open filing of an exporter, about an IEC that differs from the known one. */
 export async function askAboutIec(
   client: Queryable,
   args: {
     exporterId: string;
     known: KnownIec;
-    said: string;
+    shown: string;
     source: IecSource;
     used: string | null;
     at: Date;
   },
 ): Promise<void> {
-  const { exporterId, known, said, source, used, at } = args;
+  const { exporterId, known, shown, source, used, at } = args;
   const { rows } = await client.query<{ filingId: string }>(
     `SELECT filing_id AS "filingId" FROM filings WHERE exporter_id = $1 AND closed_at IS NULL ORDER BY filing_id`,
     [exporterId],
   );
   const text =
-    `Two IECs are shown for the exporter: ${SHOWN_BY[known.iecSource ?? 'client']} ${known.iec}, and ${SHOWN_BY[source]} ${said}; ` +
+    `Two IECs are shown for the exporter: ${SHOWN_BY[known.iecSource ?? 'client']} ${known.iec}, and ${SHOWN_BY[source]} ${shown}; ` +
     `${used} is used. Find out at the portal which is right: certificates are looked for under the one that is used.`;
   for (const { filingId } of rows) {
-    const key = `${known.iec}/${said}`;
+    const key = `${known.iec}/${shown}`;
     await addEvent(client, { filingId, step: `iec_differs/${key}`, at, kind: 'iec_differs', text });
     await askAbout(client, { filingId, kind: 'iec_differs', text, until: 'fact', key, at });
   }
@@ -118,10 +118,10 @@ async function partyOfEmail(client: Queryable, mode: Mode, email: string | null,
   return partyOf(client, `e.mode = $1 AND lower(e.email) = lower($2) ${which}`, [mode, email.trim()]);
 }
 
-/** Of the client that is so, in SQL; of several, of the one read last. */
-async function partyOf(client: Queryable, is: string, values: string[]) {
+/** The party of the client that meets the SQL condition `is`; of several clients, the one read last. */
+async function partyOf(client: Queryable, condition: string, values: string[]) {
   const { rows } = await client.query<{ partyId: number; iec: string | null }>(
-    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id) WHERE ${is}
+    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id) WHERE ${condition}
       ORDER BY e.read_at DESC, e.exporter_id LIMIT 1`,
     values,
   );

@@ -3,14 +3,6 @@ import { addEvent } from '../filings/filing-notes';
 import type { Queryable } from '../pool';
 import { askAbout } from '../questions/questions';
 
-/** Two filings with the same mapping or certificate, found when their parties turned out to be one. */
-interface Collision {
-  filingId: string;
-  row: number;
-  besides: string;
-  what: 'mapping' | 'certificate';
-}
-
 interface PartyMove {
   from: number;
   to: number;
@@ -20,8 +12,8 @@ interface PartyMove {
 }
 
 /**
- * Moves clients and their filings to another party, under both locks. A mapping both hold takes the next ordinal, a
- * certificate both claim is disputed.
+ * Moves clients and their filings to another party, under both locks. A mapping that both hold takes the next ordinal,
+ * and a certificate that both claim becomes disputed.
  */
 export async function movePartyOf(client: Queryable, move: PartyMove): Promise<void> {
   const { from, to, exporterId } = move;
@@ -30,7 +22,7 @@ export async function movePartyOf(client: Queryable, move: PartyMove): Promise<v
   ]);
   const moved = `party_id = $1 AND ($3::text IS NULL OR exporter_id = $3)`;
   await client.query(`UPDATE exporters SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);
-  // What was listed for another IEC does not tell which certificates of this one existed.
+  // A list for another IEC does not tell which certificates of this one existed.
   await client.query(
     `UPDATE snapshots SET party_id = $2, listed = CASE WHEN $3::text IS NULL THEN listed END,
             certificates = CASE WHEN $3::text IS NULL THEN certificates END WHERE ${moved}`,
@@ -41,10 +33,10 @@ export async function movePartyOf(client: Queryable, move: PartyMove): Promise<v
   const collisions = await moveRows(client, move);
   await moveCertificates(client, move);
   await moveQuestions(client, move);
-  for (const collision of collisions) await tell(client, collision, move.at);
+  for (const collision of collisions) await reportCollision(client, collision, move.at);
 }
 
-async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove): Promise<Collision[]> {
+async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove) {
   const values = [from, to, exporterId];
   await client.query(
     `SELECT 1 FROM filing_rows WHERE party_id = $1 AND ($2::text IS NULL OR exporter_id = $2)
@@ -86,13 +78,13 @@ async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove):
      RETURNING r.filing_id AS "filingId", r.source_row AS row, j.holder, j.claimant`,
     values,
   );
-  return rows.flatMap(({ filingId, row, holder, claimant }): Collision[] => [
+  return rows.flatMap(({ filingId, row, holder, claimant }) => [
     ...(holder === null ? [] : [{ filingId, row, besides: holder, what: 'mapping' as const }]),
     ...(claimant === null ? [] : [{ filingId, row, besides: claimant, what: 'certificate' as const }]),
   ]);
 }
 
-/** A client whose IEC differs takes the certificates of its own rows: the others belong to the previous IEC. */
+/** A client whose IEC changes takes only the certificates of its own rows; others belong to the previous IEC. */
 async function moveCertificates(client: Queryable, { from, to, exporterId }: PartyMove): Promise<void> {
   const values = [from, to, exporterId];
   const mine = `f.party_id = $1
@@ -116,7 +108,7 @@ async function moveCertificates(client: Queryable, { from, to, exporterId }: Par
   await client.query(`UPDATE certificates f SET party_id = $2 WHERE ${mine}`, values);
 }
 
-/** Questions go with their filings and IRMs. What is left with a party of no client, nobody would ever close. */
+/** Questions move with their filings and IRMs. Those left at a party without clients are closed: nobody else would. */
 async function moveQuestions(client: Queryable, { from, to, exporterId, at }: PartyMove): Promise<void> {
   await client.query(
     `UPDATE questions q SET party_id = $2 WHERE q.party_id = $1
@@ -131,7 +123,7 @@ async function moveQuestions(client: Queryable, { from, to, exporterId, at }: Pa
   );
 }
 
-const TOLD = {
+const COLLISION_TEXTS = {
   mapping: {
     code: 'mapping_live_twice',
     does: 'hold the same mapping',
@@ -144,9 +136,13 @@ const TOLD = {
   },
 };
 
-/** Recorded as a warning and an event of both filings. */
-async function tell(client: Queryable, { filingId, row, besides, what }: Collision, at: Date): Promise<void> {
-  const { code, does, then } = TOLD[what];
+/** Records the collision as a warning, a question and an event of both filings. */
+async function reportCollision(
+  client: Queryable,
+  { filingId, row, besides, what }: Awaited<ReturnType<typeof moveRows>>[number],
+  at: Date,
+): Promise<void> {
+  const { code, does, then } = COLLISION_TEXTS[what];
   const text =
     `Filing ${filingId} (row ${row}) and filing ${besides} ${does}: their clients turned out to be one exporter ` +
     `(one IEC). ${then}`;

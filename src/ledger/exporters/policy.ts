@@ -1,16 +1,19 @@
-/** Whether the filings of an exporter wait for a second person. Holds for filings that are made from now on. */
+/** Whether an exporter's filings need a second person's approval. A change applies to filings made after it. */
 import type { Principal } from '../../domain/principal';
 import { checkGrant, VALID_FOR, writeGrant } from '../principals/grants';
 import { shownPolicy } from '../principals/shown';
 import type { Queryable } from '../pool';
 
-/** Anybody who may switches it on; off takes two principals within a day (`asked`: the first). In a transaction. */
+/**
+ * Switches the approval policy. One person suffices to require approval; two principals within a day to drop it
+ * (`asked`: the first has asked). Requires a transaction.
+ */
 export async function setApprovalPolicy(
   client: Queryable,
   change: {
     exporterId: string;
     approval: 'required' | 'off';
-    /** A claim, where there is no principal. */
+    /** The claimed name, used without a principal. */
     by: string;
     principal?: Principal;
   },
@@ -42,7 +45,7 @@ export async function setApprovalPolicy(
   return 'changed';
 }
 
-/** The grant of another principal who asked for the same within a day, and since the policy changed last. */
+/** The grant of another principal who asked for the same within a day and after the last change of the policy. */
 async function askedBefore(
   client: Queryable,
   { principalId, ...deed }: { principalId: string } & Parameters<typeof checkGrant>[2],

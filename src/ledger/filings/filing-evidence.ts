@@ -1,22 +1,22 @@
-/** Everything that the ledger holds of one filing, as it is at one moment, for its evidence bundle. */
+/** Everything that the ledger holds about one filing, from one moment, for its evidence bundle. */
 import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { API_CALL_DAYS, RECONCILIATION_DAYS } from '../retention';
 
-/** The last move's number and a hash over all. Each send's record has it, so that rewritten history shows. */
+/** The last move's number and a hash over all moves. Each send's record has it, so that a rewritten history shows. */
 export interface MovesHead {
   seq: number;
   sha256: string;
 }
 
-/** SQL for the head of a filing's moves up to a number: moves alone are numbered under the filing's lock. */
+/** SQL: the head of a filing's moves up to a number. Other events have no number. */
 export const movesUpTo = (filingId: string, seq: string): string => `(
   SELECT jsonb_build_object('seq', coalesce(max(v.seq), 0), 'sha256', encode(sha256(convert_to(coalesce(string_agg(
       jsonb_build_array(v.seq, (extract(epoch FROM v.at) * 1000000)::bigint, v.kind, v.state, v.who, v.text, v.data)::text,
       E'\\n' ORDER BY v.seq), ''), 'UTF8')), 'hex'))
     FROM filing_events v WHERE v.filing_id = ${filingId} AND v.seq <= ${seq})`;
 
-/** The rows of the ledger that each file of the bundle has, of the filing $1. */
+/** The query for each file of the bundle. $1: filing. */
 const FILES = {
   'filing.json': 'SELECT * FROM filings WHERE filing_id = $1',
   'exporter.json': `SELECT exporter_id, name, company_name, email, iec, requires_approval FROM exporters e
@@ -49,26 +49,16 @@ const FILES = {
   'calls.json': `SELECT * FROM api_calls WHERE request_id IN (SELECT request_id FROM requests WHERE filing_id = $1) ORDER BY call_id`,
 } as const;
 
-/** What is removed from some of them, and after how many days. */
+/** Files whose rows are deleted after some days. */
 export const KEPT_DAYS: Readonly<Record<string, { days: number; what: string }>> = {
   'calls.json': { days: API_CALL_DAYS, what: 'calls of the service' },
   'questions.json': { days: RECONCILIATION_DAYS, what: 'closed questions' },
 };
 
-/** A send of the filing, with what says that its request is the one that was sent. */
-export interface SentAttempt {
-  attemptId: string;
-  submission: number;
-  /** SHA-256 of the message or the workbook that was sent; null: nothing was. */
-  payloadHash: string | null;
-  /** Its numbers: the names of its records in the document store. */
-  sends: number[];
-}
-
 const PRETTY = (sql: string) => `(SELECT jsonb_pretty(coalesce(jsonb_agg(to_jsonb(t)), '[]')) FROM (${sql}) t)`;
 const LIST = (sql: string) => `(SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM (${sql}) t)`;
 
-/** One statement: all of it is of one moment. */
+/** A single statement, so that all parts are of one moment. */
 const STATEMENT = `SELECT
   jsonb_build_object(${Object.entries(FILES)
     .map(([name, sql]) => `'${name}', ${PRETTY(sql)}`)
@@ -81,15 +71,22 @@ const STATEMENT = `SELECT
   source_name AS "sourceName", source_document AS "sourceDocument", annotated
   FROM ledger_identity, filings JOIN filing_inputs USING (input_ref) WHERE filing_id = $1`;
 
-/** Null if the ledger does not hold the filing. */
+/** @returns null if the ledger does not hold the filing */
 export async function readFilingEvidence(db: Queryable, filingId: string) {
   const { rows } = await db.query<{
-    /** Of each file, as JSON. */
+    /** JSON by file name. */
     contents: Record<string, string>;
     ledgerId: string;
-    /** When the ledger was put back to an earlier state, if it ever was. */
+    /** When the ledger was restored to an earlier state, if ever. */
     restoredAt: string | null;
-    attempts: SentAttempt[];
+    attempts: {
+      attemptId: string;
+      submission: number;
+      /** SHA-256 of the message or workbook that was sent; null: nothing was sent. */
+      payloadHash: string | null;
+      /** Its send numbers, which name its records in the document store. */
+      sends: number[];
+    }[];
     certificates: { eBRCNumber: string; document: string; sha256: string | null }[];
     sourceName: string | null;
     sourceDocument: string | null;
@@ -102,7 +99,7 @@ export async function readFilingEvidence(db: Queryable, filingId: string) {
   return { ...evidence, files };
 }
 
-/** Whether the moves that a send's record was made with still stand in the ledger as they did. */
+/** Whether the moves before a send are unchanged in the ledger. */
 export async function movesStand(db: Queryable, filingId: string, { seq, sha256 }: MovesHead): Promise<boolean> {
   const { rows } = await db.query<{ head: MovesHead }>(`SELECT ${movesUpTo('$1', '$2::bigint')} AS head`, [
     filingId,

@@ -13,7 +13,7 @@ import { lockFiling, lockIrms } from './filing-lock';
 import { inputToSave, savesInput } from './filing-inputs';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
-import { judgeReference, lockReference, type Named, type ReferenceJudgement } from './reference';
+import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { checkGrant } from '../principals/grants';
 import { judgeBalances } from '../rows/balance-reservation';
@@ -23,34 +23,38 @@ import { lockExporter } from '../exporters/exporters';
 import { withTransaction, type Queryable } from '../pool';
 import { filedBefore, judgeTakeOver, takeOverRows } from '../rows/row-takeover';
 
-/** How a filing is to be made; stored with it as it stands. */
-type Terms = Pick<FilingRecord, 'uploadType' | 'declaration' | 'channel' | 'madeBy' | 'approvalNeeded' | 'grantId'>;
-
-export interface Intent extends Named, Terms {
+/** A filing to be made; what its record has too is stored unchanged. */
+export interface Intent extends Pick<
+  FilingRecord,
+  | ('mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects')
+  | ('uploadType' | 'declaration' | 'channel' | 'madeBy' | 'approvalNeeded' | 'grantId')
+> {
   rows: MappingRow[];
-  /** The id of rows that the ledger has already; null: the rows are stored with the filing. */
+  /** The reference of stored rows; null: the rows are stored with the filing. */
   inputRef: string | null;
   warnings: Finding[];
-  /** Rows whose mapping may be filed although it is live. */
+  /** The rows that may be filed although their mapping is live. */
   permitted: readonly PermittedDuplicate[];
-  /** The hash that a grant has to be for. */
+  /** The hash of what the maker was shown, which the grant must match. */
   shown: string;
   at: Date;
-  /** The worker's: the first move is recorded with the intent. Left out: the caller records it. */
+  /** The worker's settings: the first move is recorded with the intent. Default: the caller records the move. */
   settings?: StateLimitSettings;
 }
 
-export type IntentOutcome = ReferenceJudgement | { outcome: 'opened'; filingId: string };
-
 /**
- * Writes a filing, its rows and what they hold, under the locks of all its IRMs and of what it takes over: no other can
- * file these mappings then. Amounts count if the balances suffice; else the check before the send refuses it.
+ * Writes a filing, its rows and the mappings that they hold, under the locks of its IRMs and of the filings that it
+ * takes over, so that no other filing can hold the same mappings. Amounts are reserved if the balances suffice;
+ * otherwise the check before the send refuses them.
  */
-export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<IntentOutcome> {
-  return withTransaction(pool, async (client): Promise<IntentOutcome> => {
+export async function recordIntent(
+  pool: pg.Pool,
+  asked: Intent,
+): Promise<ReferenceJudgement | { outcome: 'opened'; filingId: string }> {
+  return withTransaction(pool, async (client) => {
     await lockReference(client, asked);
-    const known = await judgeReference(client, asked);
-    if (known) return known;
+    const judged = await judgeReference(client, asked);
+    if (judged) return judged;
     const before = await filedBefore(client, asked);
     await lockIrms(client, asked.mode, [...asked.rows.map(({ mapping }) => mapping), ...before.irms]);
     for (const filingId of before.filings) await lockFiling(client, filingId);
@@ -82,12 +86,12 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
   });
 }
 
-/** Who makes the filing, as its grant has it, and whether the exporter's policy, then or now, asks for approval. */
+/** The maker, as the grant names them, and whether the exporter's policy, then or now, requires approval. */
 async function judgeMaker(
   client: Queryable,
   intent: Intent,
   approvalRequired: boolean,
-): Promise<Pick<Intent, 'madeBy' | 'approvalNeeded'> | (IntentOutcome & { outcome: 'refused' })> {
+): Promise<Pick<Intent, 'madeBy' | 'approvalNeeded'> | Extract<ReferenceJudgement, { outcome: 'refused' }>> {
   const { grantId, exporterId, shown, madeBy } = intent;
   const approvalNeeded = intent.approvalNeeded || approvalRequired;
   const refused = (code: string, message: string) => ({
@@ -112,8 +116,8 @@ function filingIdOf({ mode, reference, n }: Intent): string {
 }
 
 /**
- * Writes a filing with input, rows, holds and first event.
- * @returns how many rows each submission has, and warnings of those that the authority has a certificate over
+ * Writes a filing with its input, rows, held mappings and first event.
+ * @returns how many rows each submission has, and warnings about rows that the authority has a certificate for
  */
 async function insertFiling(
   client: Queryable,
@@ -122,14 +126,14 @@ async function insertFiling(
     filingId: string;
     partyId: number;
     claims: readonly MappingClaim[];
-    /** Whether the balances suffice, so that the rows' amounts count against them. */
+    /** Whether the balances suffice, so that the amounts of the rows are reserved. */
     reserved: boolean;
   },
 ): Promise<{ submissions: number[]; warnings: Finding[] }> {
   const { intent, filingId, partyId, claims, reserved } = args;
   const input = intent.inputRef === null ? inputToSave({ rows: intent.rows, sourceKind: 'json' }) : null;
   const rows = rowsOf(filingId, intent.rows, claims);
-  const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
+  const held = claims.flatMap((claim, position) => claim.held.map((mapping) => ({ position, ...mapping })));
   const counts: number[] = [];
   for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
   const { mode, exporterId, reference, n, corrects, workflowId, contentHash, warnings, madeBy, at } = intent;
@@ -171,9 +175,9 @@ async function insertFiling(
   return { submissions: counts, warnings: certifiedElsewhereWarnings(certified) };
 }
 
-function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly MappingClaim[]) {
-  const single = of.length <= MAX_ROWS_PER_SUBMISSION;
-  return of.map(({ row, mapping, extra }, position) => {
+function rowsOf(filingId: string, mappingRows: readonly MappingRow[], claims: readonly MappingClaim[]) {
+  const single = mappingRows.length <= MAX_ROWS_PER_SUBMISSION;
+  return mappingRows.map(({ row, mapping, extra }, position) => {
     const claim = claims[position];
     const { sbCumInvoiceNumber: document, sbCumInvoiceDate: date, mappedIRMAmountFCC: amount, irmFCC } = mapping;
     return {

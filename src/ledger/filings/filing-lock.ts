@@ -1,4 +1,4 @@
-/** Every transaction takes its locks in one order, against deadlocks: IRMs in key order, the filing, the rest. */
+/** Every transaction takes its locks in the same order, to avoid deadlocks: IRMs by key, the filing, the rest. */
 import type { FilingFacts } from '../../domain/filing/run-judgement';
 import { IS_MAYBE_FILED } from '../gates/attempts';
 import { MS } from '../paging';
@@ -7,17 +7,17 @@ import type { FilingRecord } from './filings';
 import { irmIdentity, type IrmNames } from '../../domain/identity';
 import type { Mode } from '../../domain/names';
 
-/** The data that every step on a filing needs for its decision, read under the filing's lock. */
+/** What every step on a filing decides by, read under the filing's lock. */
 export interface LockedFiling extends Pick<
   FilingRecord,
   'filingId' | 'exporterId' | 'state' | 'seq' | 'dueAt' | 'waitsFor'
 > {
   ended: boolean;
-  /** It waits for somebody else's approval, whatever its state says. */
+  /** It still needs an approval, whatever its state. */
   unapproved: boolean;
 }
 
-/** Locks a filing until the transaction ends. Null when the ledger does not hold the filing. */
+/** Locks a filing until the transaction ends; null if the ledger does not hold it. */
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling | null> {
   const { rows } = await client.query<LockedFiling>(
     `SELECT filing_id AS "filingId", exporter_id AS "exporterId", state, seq::int AS seq, closed_at IS NOT NULL AS ended,
@@ -30,7 +30,7 @@ export async function lockFiling(client: Queryable, filingId: string): Promise<L
 
 const NOTHING = { planned: false, doubtful: false, followed: false, settled: false, unapproved: false, rows: 0 };
 
-/** What is at the service of a filing, what is still to be sent, and how many rows it has. */
+/** Which parts of a filing are planned, in doubt, followed or settled, and how many rows it has. */
 export async function readFacts(db: Queryable, filingId: string): Promise<FilingFacts & { rows: number }> {
   const { rows } = await db.query<FilingFacts & { rows: number }>(
     `SELECT coalesce(bool_or(open AND NOT followed AND NOT doubtful), false) AS planned,
@@ -51,13 +51,13 @@ export async function readFacts(db: Queryable, filingId: string): Promise<Filing
   return rows[0] ?? NOTHING;
 }
 
-/** Any fixed number. */
+/** Namespace of the advisory locks; any fixed number. */
 const IRM_LOCKS = 2;
 
-/** IRMs share this many locks: PostgreSQL has room for a few thousand in all, and a filing may have a thousand IRMs. */
+/** IRMs share this many locks: a filing can have a thousand IRMs, and PostgreSQL has room for a few thousand locks. */
 const STRIPES = 256;
 
-/** Locks a filing's IRMs. Advisory, as an IRM may have no row yet; without the party, which may change meanwhile. */
+/** Locks a filing's IRMs. Advisory, because an IRM may have no row yet; by mode, because its party may change. */
 export async function lockIrms(client: Queryable, mode: Mode, irms: readonly IrmNames[]): Promise<void> {
   const keys = [...new Set(irms.map((irm) => `${mode} ${irmIdentity(irm)}`))];
   await client.query(

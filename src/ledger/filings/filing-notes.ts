@@ -1,12 +1,12 @@
-/** What is recorded of a filing beside its moves: events, findings, evidence, approval, the note of its end. */
+/** What is recorded about a filing besides its moves: events, findings, evidence, approval, the note of its end. */
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 
-/** Keeps what is given of a filing's approval, end, last round of evidence, and annotated workbook in the store. */
+/** Stores the given fields of a filing: errors, latest evidence, note of its end, annotated workbook, approval. */
 export async function saveOfFiling(
   db: Queryable,
   filingId: string,
-  kept: {
+  fields: {
     errors?: readonly Finding[];
     evidence?: unknown;
     note?: string;
@@ -14,7 +14,7 @@ export async function saveOfFiling(
     approved?: { by: string; at: Date };
   },
 ): Promise<void> {
-  const { errors, evidence, note, annotated, approved } = kept;
+  const { errors, evidence, note, annotated, approved } = fields;
   const found = [errors && JSON.stringify(errors), evidence && JSON.stringify(evidence)];
   await db.query(
     `UPDATE filings SET errors = coalesce($2, errors), evidence = coalesce($3, evidence), note = coalesce($4, note),
@@ -24,7 +24,7 @@ export async function saveOfFiling(
   );
 }
 
-/** Stores a balance check's findings in place of an earlier check's; warnings of other rules are kept. */
+/** Replaces the findings of an earlier balance check; warnings of other rules are kept. */
 export async function saveBalanceFindings(
   db: Queryable,
   filingId: string,
@@ -40,7 +40,7 @@ export async function saveBalanceFindings(
   );
 }
 
-/** Adds an event to a filing that is no move; with a `step` it is written once. */
+/** Adds an event that is not a move; with a `step` it is written once. */
 export async function addEvent(
   db: Queryable,
   event: {

@@ -1,5 +1,5 @@
 /** A filing as its run, its lists and the UI see it, read in one statement: state, questions, counts, rows, stages. */
-import type { FilingCounts, FilingResult } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/view';
 import { errorsInShort } from '../../domain/service/request-status';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
@@ -15,50 +15,50 @@ import { FilingMissing, HEAD_COLUMNS, IS_ASKED, type FilingHead } from './filing
 
 export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | 'rowCount' | 'state'> {
   requests: (Pick<RequestRecord, 'requestId' | 'source' | 'state' | 'ackStatus' | 'dgftAckId'> & {
-    /** Its age counts from here; ms since the epoch. */
+    /** When it was submitted, which its age counts from; epoch ms. */
     since: number;
   })[];
-  /** What its acknowledgement complained of. */
+  /** The error details of its acknowledgement. */
   ackErrors: string[];
-  /** The attempt that is in doubt, open, or accepted; null: none is. */
+  /** The attempt that is in doubt, open or accepted; null: there is none. */
   attempt:
     | (Pick<AttemptRow, 'attemptId' | 'number' | 'verdict'> & {
-        /** The service refused a later one: the submission is not sent again. */
+        /** The service refused a later attempt, so the submission is not sent again. */
         refusedSince: boolean;
       })
     | null;
   attempts: number;
 }
 
-/** A filing as its last move left it: what its run, its lists and the UI show. */
+/** A filing after its last move. */
 export interface FilingNow extends Pick<
   FilingHead,
   'seq' | 'state' | 'dueAt' | 'waitsFor' | 'asks' | 'late' | 'asked'
 > {
-  /** When it came to its state, ms since the epoch. */
+  /** When it entered its state; epoch ms. */
   since: number;
-  /** The event of the move: its kind, and what it says. */
+  /** The kind and the text of the move's event. */
   kind: string;
   text: string;
-  /** What facts ask about it, whatever its state. */
+  /** The questions that facts ask about it, whatever its state. */
   standing: string | null;
-  counts: FilingCounts;
-  /** Its first rows; null in a state in which nothing is known of them yet. */
+  counts: FilingResult['counts'];
+  /** Its first rows; null in states that show none. */
   rows: FilingResult['rows'] | null;
   submissions: SubmissionStage[];
-  /** Its place among the filings that wait for calls of the service; null: it waits for something else. */
+  /** Its place among the filings that wait for calls to the service; null: it waits for something else. */
   queue: QueuePlace | null;
-  /** When the authority's answer probably comes, ms since the epoch; left out: nothing was asked of it now. */
+  /** When the authority's answer is expected, epoch ms; absent if no status was asked for. */
   expectedAt?: number;
 }
 
-/** A filing as a run takes it up. */
+/** A filing as a run needs it to continue. */
 export interface FilingStanding extends FilingHead, Omit<FilingNow, 'kind' | 'text'> {
-  /** What persons asked for that no run has carried out yet. */
+  /** What persons requested and no run has carried out yet. */
   words: OpenWords;
-  /** When its certificates began to be collected, ms since the epoch. */
+  /** When collecting its certificates began; epoch ms. */
   collectingSince: number | null;
-  /** Whether it came as a workbook that findings can be written back into. */
+  /** Whether it came as a workbook that findings can be written into. */
   hasWorkbook: boolean;
 }
 
@@ -78,7 +78,7 @@ const stagesOf = (filingId: string) =>
     ) ORDER BY s.submission), '[]')
   FROM submissions s WHERE s.filing_id = ${filingId})`;
 
-/** What {@link FilingNow} holds beside its last move, as columns of a statement; the place in line as it is read. */
+/** SQL columns for {@link FilingNow} without its last move; the place in the queue is unprocessed, in `line`. */
 export const nowColumns = (of: Record<'filingId' | 'mode' | 'state' | 'dueAt', string>): string =>
   `(SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS} WHERE r.filing_id = ${of.filingId}) AS counted) AS counts,
    ${resultRows(of.filingId, of.state)} AS rows, ${standingOf(of.filingId)} AS standing,
@@ -86,7 +86,7 @@ export const nowColumns = (of: Record<'filingId' | 'mode' | 'state' | 'dueAt', s
 
 export type NowRow = Pick<FilingNow, 'counts' | 'rows' | 'standing'> & {
   submissions: (Omit<SubmissionStage, 'ackErrors'> & { ackErrors: unknown[] | null })[];
-  /** Null: no move of the filing is on record in its state. */
+  /** Null: no move into its state is on record. */
   since: number | null;
   line: InLine[] | null;
 };
@@ -106,7 +106,7 @@ const OF_FILINGS = nowColumns({
   dueAt: 'filings.due_at',
 });
 
-/** A filing as its last move, or that of `step`, left it. @throws FilingMissing when it is not held */
+/** A filing after its last move, or after the move of `step`. @throws FilingMissing */
 export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
   type Moved = Omit<FilingNow, keyof NowRow | 'queue' | 'since'> & NowRow & { last: boolean; changedAt: number };
   const { rows } = await db.query<Moved>(
@@ -123,18 +123,18 @@ export async function readNow(db: Queryable, filingId: string, step?: string): P
   if (!found) throw new FilingMissing(filingId);
   const { seq, state, kind, text, last, changedAt, since, dueAt, waitsFor, asks, late, asked } = found;
   const moved = { seq, state, kind, text, since: since ?? changedAt };
-  const left = last
+  const afterMove = last
     ? { dueAt, waitsFor, asks, late, asked }
     : { dueAt: null, waitsFor: null, asks: null, late: null, asked: false };
   const now = nowOf(found, filingId);
-  return { ...moved, ...left, ...now, queue: last ? now.queue : null };
+  return { ...moved, ...afterMove, ...now, queue: last ? now.queue : null };
 }
 
-/** @throws FilingMissing when the ledger does not hold the filing */
+/** @throws FilingMissing */
 export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
   type Found = FilingHead & NowRow & Pick<FilingStanding, 'collectingSince' | 'hasWorkbook'>;
-  const { rows } = await db.query<Found & { said: Parameters<typeof openWords>[0]; changedAt: number }>(
-    `SELECT ${HEAD_COLUMNS}, ${unjudgedWords('filings.filing_id')} AS said, ${MS('changed_at')} AS "changedAt",
+  const { rows } = await db.query<Found & { unjudged: Parameters<typeof openWords>[0]; changedAt: number }>(
+    `SELECT ${HEAD_COLUMNS}, ${unjudgedWords('filings.filing_id')} AS unjudged, ${MS('changed_at')} AS "changedAt",
             (SELECT ${MS('min(e.at)')} FROM filing_events e
               WHERE e.filing_id = filings.filing_id AND e.kind = 'collecting') AS "collectingSince",
             coalesce((SELECT i.source_document IS NOT NULL FROM filing_inputs i
@@ -144,6 +144,6 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
-  const { said, changedAt, line: _, ...standing } = found;
-  return { ...standing, ...nowOf(found, filingId), since: found.since ?? changedAt, words: openWords(said) };
+  const { unjudged, changedAt, line: _, ...standing } = found;
+  return { ...standing, ...nowOf(found, filingId), since: found.since ?? changedAt, words: openWords(unjudged) };
 }

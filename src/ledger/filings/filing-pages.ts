@@ -1,5 +1,5 @@
-/** Filings, their rows and their events in pages, for readers that go through many of them. */
-import type { FilingCounts } from '../../domain/contracts';
+/** Pages of filings, of their rows and of their events. */
+import type { FilingResult } from '../../domain/contracts';
 import type { RowView } from '../../domain/filing/view';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
@@ -8,21 +8,22 @@ import { ASKS } from '../questions/questions';
 import { ROW_COUNTS, ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import { FILING_COLUMNS, IS_ASKED, type FilingRecord } from './filings';
 
-export interface FilingPage {
-  mode: Mode;
-  states?: readonly string[];
-  exporterId?: string;
-  /** Only of these exporters, lower-cased ids; null: of all. */
-  exporters?: readonly string[] | null;
-  attention?: boolean;
-  since?: Date;
-  /** Part of a reference, a document, an IRM number or a certificate's number. */
-  search?: string;
-  after?: { madeAt: string; filingId: string };
-  limit: number;
-}
-
-export async function pageOfFilings(db: Queryable, page: FilingPage) {
+export async function pageOfFilings(
+  db: Queryable,
+  page: {
+    mode: Mode;
+    states?: readonly string[];
+    exporterId?: string;
+    /** Lower-cased ids of the exporters to include; null: all. */
+    exporters?: readonly string[] | null;
+    attention?: boolean;
+    since?: Date;
+    /** Part of a reference, document number, IRM number or certificate number, or a whole id. */
+    search?: string;
+    after?: { madeAt: string; filingId: string };
+    limit: number;
+  },
+) {
   const { mode, states, exporterId, exporters = null, attention, since, search, after, limit } = page;
   const where = new Conditions(mode, limit)
     .add(states, (p) => (states?.length === 1 ? `state = (${p}::text[])[1]` : `state = ANY(${p})`))
@@ -43,7 +44,7 @@ export async function pageOfFilings(db: Queryable, page: FilingPage) {
 
 const exporterOf = (id: string) => `(SELECT exporter_id FROM exporters WHERE lower(exporter_id) = ${id})`;
 
-/** By part of a reference or of a document, IRM or certificate number, or all of an id: every filing is looked at. */
+/** SQL for {@link FilingPage.search}; it scans every filing. */
 const found = (
   text: string,
 ) => `SELECT filing_id FROM filings WHERE strpos(lower(reference), lower(${text})) > 0 OR filing_id = ${text}
@@ -53,9 +54,9 @@ const found = (
       WHERE party_id = c.party_id AND ebrc_number = c.ebrc_number AND NOT disputed OFFSET 0) AS r
     WHERE strpos(lower(c.ebrc_number), lower(${text})) > 0`;
 
-/** Where a page begins that follows a filing; undefined for one that the ledger does not hold. */
+/** The cursor of the page that follows a filing; undefined if the ledger does not hold the filing. */
 export async function markBehind(db: Queryable, filingId: string) {
-  const { rows } = await db.query<NonNullable<FilingPage['after']>>(
+  const { rows } = await db.query<{ madeAt: string; filingId: string }>(
     `SELECT ${MICROSECONDS('made_at')} AS "madeAt", filing_id AS "filingId" FROM filings WHERE filing_id = $1`,
     [filingId],
   );
@@ -65,19 +66,22 @@ export async function markBehind(db: Queryable, filingId: string) {
 export interface PagedSubmission {
   submission: number;
   requests: { requestId: string; source: string; state: string }[];
-  /** When the first of its requests was taken in; null while there is none. */
+  /** When the first of its requests was submitted; null: it has none. */
   since: Date | null;
 }
 
-/** The rows of some filings by outcome, and their submissions. */
+/** The row counts and the submissions of some filings. */
 export async function partsOf(
   db: Queryable,
   filingIds: readonly string[],
-): Promise<Map<string, { counts: FilingCounts; submissions: PagedSubmission[] }>> {
-  // One id is no list: PostgreSQL keeps a plan for `=`, and makes one at each call for `= ANY`.
+): Promise<Map<string, { counts: FilingResult['counts']; submissions: PagedSubmission[] }>> {
+  // PostgreSQL caches a plan for `= $1`, but plans `= ANY($1)` at each call.
   const [of, value] = filingIds.length === 1 ? ['= $1', filingIds[0]] : ['= ANY($1)', filingIds];
   const { rows } = await db.query<
-    FilingCounts & { filingId: string; submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[] }
+    FilingResult['counts'] & {
+      filingId: string;
+      submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[];
+    }
   >(
     `SELECT f.filing_id AS "filingId", counts.*,
             coalesce((SELECT jsonb_agg(to_jsonb(one) ORDER BY one.submission) FROM (
@@ -92,8 +96,8 @@ export async function partsOf(
   );
   return new Map(
     rows.map(({ filingId, submissions, ...counts }) => {
-      const dated = submissions.map(({ since, ...each }) => ({
-        ...each,
+      const dated = submissions.map(({ since, ...submission }) => ({
+        ...submission,
         since: since === null ? null : new Date(since),
       }));
       return [filingId, { counts, submissions: dated }];
@@ -101,13 +105,13 @@ export async function partsOf(
   );
 }
 
-/** Columns of rows `r` as people are shown them, and where from. */
+/** SQL: the columns of rows `r` that users see, with their FROM clause. */
 export const ROW_VIEWS = `r.source_row AS row, r.mapping->>'irmNumber' AS "irmNumber",
             r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.currency, r.state, r.ebrc_number AS "eBRCNumber",
             r.ebrc_date AS "eBRCDate", c.pdf_document AS document, c.pdf_sha256 AS sha256, r.errors
        FROM ${ROWS_AND_CERTIFICATES}`;
 
-/** Rows of a filing in the order of the file, behind a position. */
+/** Rows of a filing after a position, in the order of the file. */
 export async function pageOfRows(
   db: Queryable,
   { filingId, after, limit, state }: { filingId: string; after: number; limit: number; state?: string },
@@ -122,24 +126,22 @@ export async function pageOfRows(
   return rows;
 }
 
-export interface PagedEvent {
-  id: string;
-  seq: number | null;
-  at: Date;
-  kind: string;
-  state: string | null;
-  who: string | null;
-  text: string;
-  /** What a person answered of an unknown outcome, whose note is the text: `filed` or `not-filed`. */
-  said: string | null;
-}
-
-/** What happened to a filing, oldest first, behind an event. */
+/** Events of a filing after an event, oldest first. */
 export async function pageOfEvents(
   db: Queryable,
   { filingId, after, limit }: { filingId: string; after: string; limit: number },
-): Promise<PagedEvent[]> {
-  const { rows } = await db.query<PagedEvent>(
+) {
+  const { rows } = await db.query<{
+    id: string;
+    seq: number | null;
+    at: Date;
+    kind: string;
+    state: string | null;
+    who: string | null;
+    text: string;
+    /** A person's answer about an unknown outcome, `filed` or `not-filed`; the text is their note. */
+    said: string | null;
+  }>(
     `SELECT event_id AS id, seq::int AS seq, at, kind, state, who, text, data->>'as' AS said FROM filing_events
       WHERE filing_id = $1 AND event_id > $2 ORDER BY event_id LIMIT $3`,
     [filingId, after, limit],
@@ -147,7 +149,7 @@ export async function pageOfEvents(
   return rows;
 }
 
-/** How filings stand, for those that wait for them: what says whether they continue automatically. */
+/** The state of filings, and whether a person was asked, for callers that wait for them. */
 export async function standingsOf(db: Queryable, filingIds: readonly string[]) {
   const { rows } = await db.query<Pick<FilingRecord, 'filingId' | 'state' | 'asked'>>(
     `SELECT filing_id AS "filingId", state, ${IS_ASKED} AS asked FROM filings WHERE filing_id = ANY($1)`,

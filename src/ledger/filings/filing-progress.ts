@@ -6,30 +6,30 @@ import { type LockedFiling, lockFiling } from './filing-lock';
 import { nowColumns, nowOf, type FilingNow, type NowRow } from './filing-now';
 import { FilingMissing, isAsked } from './filings';
 
-/** A move that brings lost sends back exceeds the last number by this: a run may know of moves that were lost. */
+/** A move that restores lost sends skips this many numbers, because a run may know moves that the ledger lost. */
 export const LOST_MOVES = 1_000_000;
 
 export interface ProgressNote {
   filingId: string;
-  /** One more than the number of the last move that the run knows of. */
+  /** The number of the move: one more than that of the last move. */
   seq: number;
-  /** Run and activity that record the move, the same for a retry; without it every call counts as a new step. */
+  /** The run and activity that record the move, equal for a retry. Default: every call is a new step. */
   step?: string;
   state: FilingState;
-  /** What a person should know or do, where the move asks for it; null: what its event says. */
+  /** What a person should know or do, if the move asks for it; null: the text of the event. */
   attention: string | null;
   needsAttention?: boolean;
-  /** It asks nothing, and what was asked stands. */
+  /** The move asks nothing and leaves open questions as they are. */
   keepQuestions?: boolean;
-  /** When the next state is due at the latest; null if the filing waits for a person. */
+  /** When the next state is due; null if the filing waits for a person. */
   dueAt?: Date | null;
-  /** The wait whose own time `dueAt` includes. */
+  /** The wait whose time is included in `dueAt`. */
   waitsFor?: string | null;
   at: Date;
   event: { kind: string; text: string; who?: string; data?: unknown };
 }
 
-/** Records a held filing's next move. Must run in a transaction. @throws RangeError when the state does not follow */
+/** Records the next move of a locked filing. Requires a transaction. @throws RangeError if the state may not follow */
 export async function moveHeld(
   db: Queryable,
   held: LockedFiling,
@@ -41,12 +41,12 @@ export async function moveHeld(
   return writeMove(db, { ...note, filingId, seq: seq + 1 });
 }
 
-/** A filing that is locked for a step; `repeated`: a try of the same step has recorded its move already. */
+/** A filing locked for a step; `repeated`: an earlier try of the same step has recorded its move. */
 export type Held = LockedFiling | 'repeated';
 
 /**
- * Locks a filing for a step decided at `seq` moves. `differs`: the ledger has other moves (a reset, a ledger put back),
- * so nothing may be written. @param filing where it is locked already
+ * Locks a filing for a step that was decided after move `seq`. `differs`: the ledger has other moves, because of a
+ * reset or a restore, so the step may write nothing. @param filing if it is locked already
  */
 export async function holdStep(
   db: Queryable,
@@ -54,7 +54,7 @@ export async function holdStep(
     filingId: string;
     seq: number;
     step?: string;
-    /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */
+    /** The move that the step records, if known, because a repeated workflow task may decide differently. */
     move?: Pick<FilingNow, 'state' | 'kind'>;
   },
   filing?: LockedFiling | null,
@@ -67,7 +67,7 @@ export async function holdStep(
   return same ? 'repeated' : 'differs';
 }
 
-/** The move that a step recorded, if it did. */
+/** The move that a step recorded, if any. */
 export async function moveOfStep(db: Queryable, filingId: string, step: string) {
   const { rows } = await db.query<Pick<FilingNow, 'state' | 'kind'>>(
     'SELECT state, kind FROM filing_events WHERE filing_id = $1 AND step = $2',
@@ -76,14 +76,14 @@ export async function moveOfStep(db: Queryable, filingId: string, step: string) 
   return rows[0];
 }
 
-/** Writes a move; its number and state have been checked under the filing's lock. */
+/** Writes a move. The caller has checked its number and state under the filing's lock. */
 export async function writeMove(db: Queryable, note: ProgressNote): Promise<FilingNow> {
   const { filingId, seq, step, state, at, dueAt, keepQuestions = false, waitsFor = null } = note;
   const { kind, who, text, data } = note.event;
   const question = keepQuestions ? null : questionOfMove(note);
   const moved = [filingId, seq, state, at, isEnd(state), dueAt, step];
   const asks = [question?.kind, question?.text, question?.until ?? 'move'];
-  // Read as it was before the move: of the questions only those of facts stand for certain.
+  // The SELECT sees the filing as it was before the move: only questions that facts ask are certain to be open still.
   const { rows } = await db.query<NowRow & Pick<FilingNow, 'asks' | 'late' | 'asked'> & { was: FilingState }>(
     `WITH before AS (SELECT state, mode, exporter_id, ${QUESTION_COLUMNS}, ${isAsked('$3')} AS asked FROM filings WHERE filing_id = $1),
      moved AS (

@@ -11,7 +11,7 @@ import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
-import { pageOfFilings, partsOf, ROW_VIEWS, type FilingPage } from './filing-pages';
+import { pageOfFilings, partsOf, ROW_VIEWS } from './filing-pages';
 import { getFiling, listCorrections, numberToFileAgain, type FilingRecord } from './filings';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { readWaiting } from '../questions/waiting';
@@ -46,7 +46,11 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
   };
 }
 
-export async function listFilingViews(db: Queryable, page: FilingPage, cadence: Cadence): Promise<FilingSummary[]> {
+export async function listFilingViews(
+  db: Queryable,
+  page: Parameters<typeof pageOfFilings>[1],
+  cadence: Cadence,
+): Promise<FilingSummary[]> {
   const filings = await pageOfFilings(db, page);
   const parts = await partsOf(
     db,
@@ -63,8 +67,8 @@ export async function listFilingViews(db: Queryable, page: FilingPage, cadence: 
 }
 
 /**
- * Rows that may have used an IRM after its balance before the send was read. Of a lost answer the use is in it already
- * where its settle window was over, or where the balance had fallen by its amount since its own send.
+ * Rows that may have used an IRM after its balance was read before the send. Rows of an unknown outcome are left out if
+ * the balance includes them already: their settle window was over, or it had fallen by their amount since their send.
  */
 async function readOtherUses(db: Queryable, filingId: string): Promise<OtherUse[]> {
   const { rows } = await db.query<OtherUse>(
@@ -137,11 +141,11 @@ async function readSubmissionViews(db: Queryable, filingId: string): Promise<Sub
   return rows;
 }
 
-/** That a request of submission `s` is followed, and the service says nothing else of it. */
+/** SQL: whether a request of submission `s` is followed, and the service neither denies it nor reports it as ended. */
 const IS_FOLLOWED = `EXISTS (SELECT FROM requests o WHERE o.filing_id = s.filing_id AND o.submission = s.submission
   AND o.state = 'followed' AND o.statement IS NULL)`;
 
-/** What `resolve` would answer: the attempt in doubt, else a request whose rows are open, else the first. */
+/** What `resolve` would be about: the attempt in doubt, else a request with open rows. */
 export async function inQuestion(db: Queryable, filingId: string) {
   const { rows } = await db.query<{ attempt: string | null; request: string | null }>(
     `SELECT a.attempt_id AS attempt, q.request_id AS request FROM submissions s
@@ -160,8 +164,8 @@ export async function inQuestion(db: Queryable, filingId: string) {
   return rows[0] ?? { attempt: null, request: null };
 }
 
-/** Our warnings, then what the answers to accepted submissions observe, whose shape the specification does not show. */
-async function warningsOf(db: Queryable, filing: FilingRecord, of: readonly RowView[]): Promise<unknown[]> {
+/** Our warnings, then the observations in answers, whose shape the specification does not show. */
+async function warningsOf(db: Queryable, filing: FilingRecord, rowViews: readonly RowView[]): Promise<unknown[]> {
   const notices = await readLastingNotices(db, filing.filingId);
   const { rows } = await db.query<{ warnings: unknown[] }>(
     'SELECT warnings FROM requests WHERE filing_id = $1 ORDER BY submission, since',
@@ -170,17 +174,17 @@ async function warningsOf(db: Queryable, filing: FilingRecord, of: readonly RowV
   return [
     ...filing.warnings,
     ...notices.map(({ kind, text }) => warningAt(null, null, kind, text)),
-    ...rows.flatMap((row) => row.warnings).map((said) => observation(said, of)),
+    ...rows.flatMap((row) => row.warnings).map((warning) => observation(warning, rowViews)),
   ];
 }
 
-/** An observation of the service in the form of our own warnings; it may name its row by `serialNo`. */
-function observation(said: unknown, rows: readonly RowView[]): Finding {
-  const { serialNo, field }: Record<string, unknown> = isObject(said) ? said : {};
+/** An observation of the service as a warning of ours; it may name its row by `serialNo`. */
+function observation(warning: unknown, rows: readonly RowView[]): Finding {
+  const { serialNo, field }: Record<string, unknown> = isObject(warning) ? warning : {};
   const named = rows.find((row) => serialNo === row.serialNo || serialNo === String(row.serialNo));
-  const [message = ''] = errorTexts([said]);
+  const [message = ''] = errorTexts([warning]);
   const where = [named?.row ?? null, typeof field === 'string' ? field : null] as const;
-  // A row in the text of its own is numbered in a way that the specification does not show, and not as in the sheet.
+  // The specification does not show how the service numbers rows in its texts; it is not the row of the sheet.
   const itsRows = !named && /\brow\b/iu.test(message) ? ', in its own numbering of rows' : '';
   return warningAt(...where, 'observation', `The service observed${itsRows}: ${message}`);
 }

@@ -1,11 +1,10 @@
 import type { FilingState } from '../../domain/filing/states';
-import type { ResumedFiling } from '../../domain/filing/run-judgement';
 import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS } from '../questions/questions';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 
-/** The ledger does not hold the filing: it was put back, or is another one. The run reads its state and continues. */
+/** The ledger does not hold the filing: it was put back, or is another one. The run reads its state and goes on. */
 export class FilingMissing extends Error {
   override readonly name = 'FilingMissing';
 
@@ -14,14 +13,20 @@ export class FilingMissing extends Error {
   }
 }
 
-/** What of a filing's record its run holds too. */
-export interface FilingHead extends ResumedFiling {
+/** The part of a filing's record that its run holds too. */
+export interface FilingHead {
+  filingId: string;
+  mode: Mode;
+  exporterId: string;
+  reference: string;
+  madeBy: string;
+  n: number;
   needsAttention: boolean;
   attention: string | null;
   questionCount: number;
-  /** What its last move asked. */
+  /** The question of its last move. */
   asks: string | null;
-  /** What was asked when the time of its state was over. */
+  /** The question that was opened when its state took too long. */
   late: string | null;
   workflowId: string;
   contentHash: string;
@@ -32,7 +37,7 @@ export interface FilingHead extends ResumedFiling {
   approvedBy: string | null;
   /** Whether a person has been asked about its unknown outcome. */
   asked: boolean;
-  /** When its next state is due at the latest; ms since the epoch. */
+  /** When its next state is due; epoch ms. */
   dueAt: number | null;
   waitsFor: string | null;
 }
@@ -46,23 +51,23 @@ export interface FilingRecord extends FilingHead {
   warnings: unknown[];
   evidence: unknown;
   madeAt: Date;
-  /** The maker's grant; null: `madeBy` is a claim. */
+  /** The maker's grant; null: `madeBy` is only a claim. */
   grantId: string | null;
   annotated: string | null;
   closedAt: Date | null;
-  /** Whether it has ended, and rows of it wait for a correction. */
+  /** Whether it has ended and some of its rows wait for a correction. */
   correctable: boolean;
   requestId: string | null;
   dgftAckId: string | null;
 }
 
-/** Whether a person was asked about the unknown outcome of one of `filings`, if that is its `state`; in SQL. */
+/** SQL: whether `state` is an unknown outcome that a person was asked about, for a row of `filings`. */
 export const isAsked = (state: string): string =>
   `(${state} = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
      WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
 export const IS_ASKED = isAsked('filings.state');
 
-/** The columns of {@link FilingHead}, from the table `filings` under its own name. */
+/** SQL: the columns of {@link FilingHead} from the table `filings`, without an alias. */
 export const HEAD_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, n, made_by AS "madeBy",
   workflow_id AS "workflowId", content_hash AS "contentHash", channel, state, seq::int AS seq, ${QUESTION_COLUMNS},
   approval_needed AS "approvalNeeded", approved_by AS "approvedBy", ${IS_ASKED} AS asked,
@@ -82,14 +87,14 @@ export async function getFiling(db: Queryable, filingId: string): Promise<Filing
   return rows[0] ?? null;
 }
 
-/** As {@link getFiling}, for callers that need it. @throws FilingMissing naming the id. */
+/** @throws FilingMissing naming the id */
 export async function needFiling(db: Queryable, filingId: string): Promise<FilingRecord> {
   const filing = await getFiling(db, filingId);
   if (!filing) throw new FilingMissing(filingId);
   return filing;
 }
 
-/** By its id, workflow id or reference: `REFERENCE` for the newest, `REFERENCE#n` unless a reference reads so. */
+/** A filing by id, workflow id, `REFERENCE` (its newest filing) or `REFERENCE#n`, unless that is itself a reference. */
 export async function findFiling(db: Queryable, mode: Mode, idOrReference: string): Promise<FilingRecord | null> {
   const [, reference = null, n = null] = /^(.+)#(\d{1,9})$/su.exec(idOrReference) ?? [];
   const { rows } = await db.query<FilingRecord>(
@@ -114,7 +119,7 @@ export async function filingOfReference(
   return rows[0] ?? null;
 }
 
-/** What stands under a reference: the filing of this number, otherwise the newest one; null: nothing. */
+/** The filing with this number under a reference, else the newest one; null: there is none. */
 export async function standingOfReference(
   db: Queryable,
   { mode, reference, n }: Reference & { n: number },
@@ -126,7 +131,7 @@ export async function standingOfReference(
   return rows[0] ?? null;
 }
 
-/** The number of the next filing under a reference: a correction, or one filed again. */
+/** The number of the next filing under a reference, be it a correction or filed again. */
 export async function nextNumber(db: Queryable, { mode, reference }: Reference): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     'SELECT coalesce(max(n), 0)::int + 1 AS n FROM filings WHERE mode = $1 AND reference = $2',
@@ -135,7 +140,7 @@ export async function nextNumber(db: Queryable, { mode, reference }: Reference):
   return rows[0]?.n ?? 1;
 }
 
-/** As {@link nextNumber}, where no row of the reference is live, so that it may be filed again; null otherwise. */
+/** {@link nextNumber}, if all filings of the reference ended and none has a live row, so that it may be filed again. */
 export async function numberToFileAgain(db: Queryable, { mode, reference }: Reference): Promise<number | null> {
   const { rows } = await db.query<{ n: number }>(
     `SELECT max(n)::int + 1 AS n FROM filings f WHERE mode = $1 AND reference = $2

@@ -16,13 +16,13 @@ import { writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { heldIrmsQuery, irmNumberOf } from '../exporters/irms';
 
-/** Moves a new filing on to its sending or approval where fresh balances are reserved, else to its checks. */
+/** Moves a new filing to sending or approval if fresh balances are reserved, else to its checks. */
 export async function writeFirstMove(
   client: Queryable,
   filing: Pick<FilingRecord, 'filingId' | 'madeBy' | 'approvalNeeded'> & {
-    /** Rows of each submission. */
+    /** The row count of each submission. */
     submissions: readonly number[];
-    /** What the check of its balances found; without an error they are reserved. */
+    /** The findings of its balance check; without an error the balances are reserved. */
     findings: readonly Finding[];
     readiness: FilingReadiness;
     at: Date;
@@ -30,8 +30,8 @@ export async function writeFirstMove(
   settings: StateLimitSettings,
 ): Promise<void> {
   const { filingId, submissions, findings, readiness, at } = filing;
-  const relied = !isActivationPending(readiness) && areBalancesFresh(readiness, at.getTime());
-  const ready = relied && !hasErrors(findings);
+  const fresh = !isActivationPending(readiness) && areBalancesFresh(readiness, at.getTime());
+  const ready = fresh && !hasErrors(findings);
   if (ready && findings.length > 0) await saveBalanceFindings(client, filingId, findings);
   const [rowCount = 0] = submissions;
   const sending = submittingMove({ submission: 1, rowCount }, submissions.length);
@@ -43,7 +43,7 @@ export async function writeFirstMove(
 
 const NUMBER = `${irmNumberOf('irm_key')} AS number`;
 
-/** How fresh the balances of unsent rows' IRMs are, read by any client of the party, and whether it may file yet. */
+/** When the oldest balance of the unsent rows' IRMs was read, by any client of the party, and the API access. */
 export async function readReadiness(
   db: Queryable,
   { filingId, exporterId }: { filingId: string; exporterId: string },

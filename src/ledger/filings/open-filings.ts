@@ -1,36 +1,38 @@
 import type pg from 'pg';
 import type { Mode } from '../../domain/names';
-import type { ResumedFiling, JudgedFiling } from '../../domain/filing/run-judgement';
 import { askAbout, closeQuestion } from '../questions/questions';
 import { IS_MAYBE_FILED } from '../gates/attempts';
 import { addEvent } from './filing-notes';
 import { moveOfStep, writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
-import { resumesIn } from '../../domain/filing/run-judgement';
+import { resumesIn, type judgeRun, type resumeInput } from '../../domain/filing/run-judgement';
 import { lockFiling, readFacts } from './filing-lock';
 import { closeOpenWords } from '../submissions/words';
 
-export type OpenFilingRun = ResumedFiling & Pick<FilingRecord, 'workflowId' | 'state' | 'seq'> & JudgedFiling;
+/** What is judged of an open filing, and what a new run of it needs. */
+export type OpenFilingRun = Parameters<typeof judgeRun>[0] &
+  Parameters<typeof resumeInput>[0] &
+  Pick<FilingRecord, 'workflowId' | 'state' | 'seq'>;
 
 const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",
     f.n, f.state, f.workflow_id AS "workflowId", f.seq::int AS seq, f.due_at AS "dueAt",
-    -- Each looked up by its filing: of EXISTS under OR, PostgreSQL would read all that was ever sent.
+    -- Subqueries with LIMIT, because for EXISTS under OR PostgreSQL would read everything that was ever sent.
     coalesce((SELECT true FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.live AND r.submitted_at IS NOT NULL LIMIT 1),
       (SELECT true FROM submissions s WHERE s.filing_id = f.filing_id AND s.state NOT IN ('planned', 'released') LIMIT 1),
       (SELECT true FROM attempts a WHERE a.filing_id = f.filing_id AND ${IS_MAYBE_FILED} LIMIT 1), false) AS sent
   FROM filings f WHERE f.closed_at IS NULL`;
 
-const REPORTED_OR_OF = `f.filing_id IN (SELECT filing_id FROM questions WHERE kind = 'workflow_problem' AND closed_at IS NULL
+const IS_REPORTED_OR_NAMED = `f.filing_id IN (SELECT filing_id FROM questions WHERE kind = 'workflow_problem' AND closed_at IS NULL
   UNION ALL SELECT filing_id FROM filings WHERE closed_at IS NULL AND workflow_id = ANY ($4))`;
 
-/** A page of open filings by id, after `after`. `workflows`: only these, and those that had a problem. */
+/** A page of open filings after the id `after`. With `workflows` only these and those with a reported problem. */
 export async function openFilingsAfter(
   db: Queryable,
   { mode, after, limit, workflows }: { mode: Mode; after: string; limit: number; workflows?: string[] },
 ): Promise<OpenFilingRun[]> {
   const { rows } = await db.query<OpenFilingRun>(
-    `${OPEN} AND f.mode = $1 AND f.filing_id > $2${workflows ? ` AND ${REPORTED_OR_OF}` : ''} ORDER BY f.filing_id LIMIT $3`,
+    `${OPEN} AND f.mode = $1 AND f.filing_id > $2${workflows ? ` AND ${IS_REPORTED_OR_NAMED}` : ''} ORDER BY f.filing_id LIMIT $3`,
     [mode, after, limit, ...(workflows ? [workflows] : [])],
   );
   return rows;
@@ -41,7 +43,7 @@ export async function openFiling(db: Queryable, filingId: string): Promise<OpenF
   return rows[0] ?? null;
 }
 
-/** Records a run's problem (null: none) until the filing's next move, unless it has moved since it was read. */
+/** Records a run's problem (null clears it) until the filing's next move, unless the filing moved since `seq`. */
 export async function recordRunProblem(
   pool: pg.Pool,
   { filingId, seq, problem, at }: { filingId: string; seq?: number; problem: string | null; at: Date },
@@ -61,7 +63,7 @@ export async function recordRunProblem(
   });
 }
 
-/** Sets a filing that a run takes up to the state of its submissions; a repeated `step` changes nothing. */
+/** Moves a filing that a run continues to the state of its submissions; repeating the `step` changes nothing. */
 export async function takeUpFiling(
   db: Queryable,
   { filingId, step, at }: { filingId: string; step: string; at: Date },
@@ -70,7 +72,7 @@ export async function takeUpFiling(
   if (!before || before.ended || (await moveOfStep(db, filingId, step))) return;
   const state = resumesIn(before.state, await readFacts(db, filingId));
   const same = state === before.state;
-  // An answer to a question that is no longer open must not be applied to the next question.
+  // An answer to a question that is no longer open must not apply to the next one.
   if (!same || !(state === 'outcome_unknown' || state === 'overdue'))
     await closeOpenWords(db, {
       filingId,

@@ -1,4 +1,4 @@
-/** The caller's reference as the key of idempotency: what it says of a filing that comes under it. */
+/** The caller's reference as the idempotency key of a filing. */
 import { isEnd } from '../../domain/filing/states';
 import { sameId } from '../../domain/identity';
 import { filingName } from '../../domain/names';
@@ -6,25 +6,23 @@ import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { numberToFileAgain, standingOfReference, type FilingRecord, type Reference } from './filings';
 
-export type Named = Pick<
-  FilingRecord,
-  'mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects'
->;
-
 export type ReferenceJudgement =
-  /** One that an earlier run of the same workflow did not finish. */
+  /** An earlier run of the same workflow recorded the filing and did not finish. */
   | { outcome: 'resumed'; filingId: string }
-  /** The same content was filed before: its outcome is returned, nothing is sent. */
+  /** The same content was filed before: its outcome is returned and nothing is sent. */
   | { outcome: 'recorded'; filingId: string }
   | { outcome: 'refused'; findings: Finding[] };
 
-/** One transaction at a time records under a reference. Before the locks of IRMs, so that none waits in a circle. */
+/** Serializes transactions under a reference. Take it before the locks of IRMs, to avoid deadlocks. */
 export async function lockReference(client: Queryable, { mode, reference }: Reference): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [`${mode}|${reference}`]);
 }
 
-/** What earlier filings under the reference mean for this one; null: it is new. Under {@link lockReference}. */
-export async function judgeReference(client: Queryable, named: Named): Promise<ReferenceJudgement | null> {
+/** What earlier filings under the reference mean for this one; null: it is new. Requires {@link lockReference}. */
+export async function judgeReference(
+  client: Queryable,
+  named: Pick<FilingRecord, 'mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects'>,
+): Promise<ReferenceJudgement | null> {
   const before = await standingOfReference(client, named);
   if (before?.n !== named.n) {
     const next = (before?.n ?? 0) + 1;
@@ -39,8 +37,7 @@ export async function judgeReference(client: Queryable, named: Named): Promise<R
   const { filingId, workflowId, state } = before;
   if (!sameContent(before, named)) return refused(await referenceTaken(client, before));
   if (isEnd(state)) return { outcome: 'recorded', filingId };
-  // A filing belongs to one workflow id, and Temporal runs one workflow of that id at a time: if it asks again, its
-  // previous run is lost.
+  // A filing belongs to one workflow id and Temporal runs one workflow per id, so if it asks again its run is lost.
   if (workflowId === named.workflowId) return { outcome: 'resumed', filingId };
   const text =
     `Workflow ${workflowId} runs filing ${filingId} with this content (state ${state}, made ` +
@@ -53,7 +50,7 @@ export const sameContent = (
   b: Pick<FilingRecord, 'contentHash' | 'exporterId'>,
 ): boolean => a.contentHash === b.contentHash && sameId(a.exporterId, b.exporterId);
 
-/** The refusal of other content under a reference and number that a filing has. */
+/** The refusal of other content under a reference and number that a filing already has. */
 export async function referenceTaken(db: Queryable, before: FilingRecord): Promise<Finding> {
   const { filingId, state, madeAt } = before;
   const again = await numberToFileAgain(db, before);

@@ -1,4 +1,4 @@
-/** What is known of an absence, for the release gate and the send gate: certificates, looks, and the settle window. */
+/** Evidence that rows were not filed, for the release and send gates: certificates, looks, the settle window. */
 import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { lockAttempts, type AttemptRow } from './attempts';
@@ -6,30 +6,30 @@ import { PUT_BACK_TOGETHER } from './held-rows';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
 interface Rows extends SubmissionKey {
-  /** Left out: every live row of the submission without a certificate. */
+  /** Default: every live row of the submission that has no certificate. */
   positions?: readonly number[];
 }
 
-/** Every identity in the lineages of the rows, as `named`; $1 filing, $2 submission, $3 positions or null. */
+/** SQL: `named` is every identity in the lineages of the rows. $1: filing, $2: submission, $3: positions or null. */
 const NAMED = `mine AS (
     SELECT * FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
        AND (live OR $3::int[] IS NOT NULL) AND ($3::int[] IS NULL OR position = ANY($3))),
   lineage AS (SELECT m.position AS of, r.* FROM mine m JOIN filing_rows r USING (lineage)),
   named AS (SELECT DISTINCT of, party_id, document_key, document_on, bill_key FROM lineage)`;
 
-/** The first mark of the lineages, and the certificates that existed before it, as `first`. */
+/** SQL: `first` is the first mark of the lineages, with the snapshot that was taken before it. */
 const FIRST = `first AS (
     SELECT a.marked_at, a.snapshot_id FROM attempts a WHERE a.marked_at IS NOT NULL
        AND (a.filing_id, a.submission) IN (SELECT filing_id, submission FROM lineage)
      ORDER BY a.marked_at LIMIT 1)`;
 
-/** The send that certificates of a submission's rows can come from: the first of their lineages. */
+/** The first send in the lineages of a submission's rows: no certificate of theirs can be older. */
 export async function lineageSend(db: Queryable, { filingId, submission, positions }: Rows) {
   const { rows } = await db.query<{
     firstMarkAt: Date | null;
-    /** From when on certificates count: a day before that. */
+    /** Certificates issued before this do not count: one day before the first mark. */
     from: Date | null;
-    /** Certificate numbers that existed before the first send; null where nothing was read then. */
+    /** Certificate numbers that existed before the first send; null if they were not read then. */
     before: string[] | null;
   }>(
     `WITH ${NAMED}, ${FIRST}
@@ -41,7 +41,7 @@ export async function lineageSend(db: Queryable, { filingId, submission, positio
   return rows[0] ?? { firstMarkAt: null, from: null, before: null };
 }
 
-/** Whether certificate `c` agrees with a row's document (date equal or unknown) or bill, unless another's. */
+/** SQL: whether certificate `c` has a row's document (date equal or unknown) or bill, and no row has it by record. */
 export const agrees = (named: string): string =>
   `((c.document_key = ${named}.document_key
        AND (c.document_on IS NULL OR ${named}.document_on IS NULL OR c.document_on = ${named}.document_on))
@@ -49,7 +49,7 @@ export const agrees = (named: string): string =>
    AND NOT EXISTS (SELECT FROM filing_rows h WHERE h.party_id = c.party_id AND h.ebrc_number = c.ebrc_number
      AND h.adoption = 'record' AND NOT h.disputed)`;
 
-/** Certificates that agree with rows in any identity of their lineage and did not exist before its first send. */
+/** Certificates that agree with an identity of the rows' lineages, are not in `before` and not older than `from`. */
 export async function agreeingCertificates(
   db: Queryable,
   { filingId, submission, positions, from, before }: Rows & { from: Date | null; before: string[] | null },
@@ -69,7 +69,7 @@ export async function agreeingCertificates(
   return rows;
 }
 
-/** The newest complete look of a party that began at or after `since` and covers the days from `from` on. */
+/** The id of the party's newest complete look that began at or after `since` and covers all days since `from`. */
 export async function completeLook(
   db: Queryable,
   { exporterId, since, from }: { exporterId: string; since: Date; from: Date },
@@ -84,11 +84,11 @@ export async function completeLook(
   return rows[0]?.lookId ?? null;
 }
 
-/** The window of this process, or of the sender whose window was longer. */
+/** The settle window that counts, in ms: this process's, or a sender's that was longer. */
 export const longestWindow = (attempts: readonly AttemptRow[], settleMs: number): number =>
-  Math.max(settleMs, ...attempts.map((each) => each.settleMs ?? 0));
+  Math.max(settleMs, ...attempts.map((attempt) => attempt.settleMs ?? 0));
 
-/** The end of the settle window: after the last mark, and after what the service says was first said. */
+/** The end of the settle window. It counts from the last mark and the service's first denial; a restore delays it. */
 export async function windowEnd(
   client: Queryable,
   of: { attempts: readonly AttemptRow[]; settleMs: number; statementSince?: Date | null },
@@ -104,7 +104,7 @@ export async function windowEnd(
   return new Date(Math.max(restored ?? 0, ...ends));
 }
 
-/** Whether the window of a submission that was sent is over, for what does not show by then. */
+/** Whether a submission was marked as sent, and its settle window is over. */
 export async function windowIsOver(
   client: Queryable,
   { filingId, submission, settleMs, at }: SubmissionKey & { settleMs: number; at: Date },
@@ -113,7 +113,7 @@ export async function windowIsOver(
   return attempts.some(({ markedAt }) => markedAt !== null) && at >= (await windowEnd(client, { attempts, settleMs }));
 }
 
-/** What was in the way of the party's last look, for people. */
+/** Why the party's last look was incomplete, in brackets for a message; empty if it was complete. */
 export async function lastProblem(client: Queryable, exporterId: string): Promise<string> {
   const { rows } = await client.query<{ problem: string | null }>(
     `SELECT problem FROM looks WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)
@@ -123,22 +123,22 @@ export async function lastProblem(client: Queryable, exporterId: string): Promis
   return rows[0]?.problem ? ` (${rows[0].problem})` : '';
 }
 
-/** The send accepts no older look, and no older statement of two persons in place of one. */
-const LOOK_COUNTS_MS = 24 * 60 * 60_000;
+/** The send gate accepts no look older than this, and no older statement of two persons in place of one. */
+const LOOK_MAX_AGE_MS = 24 * 60 * 60_000;
 
-/** What still has to be known since a row's document was released as absent; null: nothing, or it never was. */
+/** What must be confirmed before rows whose document was once released as absent are sent; null: nothing. */
 export async function absenceToConfirm(
   db: Queryable,
   { filingId, submission, at }: Omit<Rows, 'positions'> & { at: Date },
 ): Promise<{
-  /** A complete look of the last day has to begin after this and cover the days from `from` on; ms since the epoch. */
+  /** Epoch ms: a complete look of the last day must begin after `since` and cover all days since `from`. */
   since: number;
   from: number;
   looked: boolean;
-  /** Certificates that agree and that no two persons named as another filing's. */
+  /** Agreeing certificates, except those that two persons named as another filing's. */
   agreeing: string[];
 } | null> {
-  const counts = new Date(at.getTime() - LOOK_COUNTS_MS);
+  const oldest = new Date(at.getTime() - LOOK_MAX_AGE_MS);
   const { rows } = await db.query<{ exporterId: string; since: Date; from: Date; unseen: boolean; notOurs: string[] }>(
     `WITH ${NAMED}
      SELECT max(x.exporter_id) AS "exporterId", max(l.released_at) AS since, min(coalesce(l.certificates_from, l.released_at)) AS from,
@@ -150,16 +150,18 @@ export async function absenceToConfirm(
       WHERE l.ground = 'absent'
         AND EXISTS (SELECT FROM named n WHERE n.party_id = x.party_id AND n.document_key = x.document_key)
      HAVING count(*) > 0`,
-    [filingId, submission, null, counts],
+    [filingId, submission, null, oldest],
   );
   const [found] = rows;
   if (!found) return null;
   const { exporterId, since, from, unseen, notOurs } = found;
   const send = await lineageSend(db, { filingId, submission });
   const agreeing = await agreeingCertificates(db, { filingId, submission, from, before: send.before });
-  const lookSince = new Date(Math.max(since.getTime(), counts.getTime()));
+  const lookSince = new Date(Math.max(since.getTime(), oldest.getTime()));
   const looked = unseen || (await completeLook(db, { exporterId, since: lookSince, from })) !== null;
   const named = new Set(notOurs);
-  const open = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));
-  return looked && open.length === 0 ? null : { since: since.getTime(), from: from.getTime(), looked, agreeing: open };
+  const unnamed = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));
+  return looked && unnamed.length === 0
+    ? null
+    : { since: since.getTime(), from: from.getTime(), looked, agreeing: unnamed };
 }

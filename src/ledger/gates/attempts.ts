@@ -26,7 +26,7 @@ export async function lockAttempts(client: Queryable, filingId: string, submissi
   return rows;
 }
 
-/** Records an attempt as open, where the ledger does not hold it. */
+/** Records an attempt as open, unless the ledger has it. */
 export async function insertAttempt(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission, number } = partsOfAttemptId(attemptId);
   await client.query(
@@ -35,33 +35,33 @@ export async function insertAttempt(client: Queryable, attemptId: string): Promi
   );
 }
 
-/** Whether an answer named a request of the submission: of an attempt `a`, in SQL. As {@link requestOf}. */
+/** SQL: whether the answer to attempt `a` named a request of its submission. See {@link requestOf}. */
 export const HAS_REQUEST = `EXISTS (SELECT FROM requests o WHERE o.filing_id = a.filing_id AND o.submission = a.submission
   AND (o.attempt_id = a.attempt_id OR lower(o.request_id) = lower(a.answer->>'requestId')))`;
 
-/** Whether attempt `a` is, or may be, at the service, in SQL. As {@link MAYBE_FILED}. */
+/** SQL: whether attempt `a` is, or may be, at the service. See {@link MAYBE_FILED}. */
 export const IS_MAYBE_FILED = `a.verdict IN (${MAYBE_FILED.map((verdict) => `'${verdict}'`).join(', ')})`;
 
-/** Of an attempt `a`, in SQL. As {@link isInDoubt}. */
+/** SQL: whether attempt `a` is in doubt. See {@link isInDoubt}. */
 export const IS_IN_DOUBT = `(a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT ${HAS_REQUEST}))`;
 
-/** The request that the answer named: the attempt's own, or another's where the service answered both alike. */
+/** The request that an attempt's answer named: its own, or another attempt's if the service answered both alike. */
 export function requestOf<R extends Pick<RequestRecord, 'requestId' | 'attemptId'>>(
   { attemptId, answer }: Pick<AttemptRow, 'attemptId' | 'answer'>,
   requests: readonly R[],
 ): R | undefined {
   const named = answer?.requestId;
   return (
-    requests.find((each) => each.attemptId === attemptId) ??
+    requests.find((request) => request.attemptId === attemptId) ??
     requests.find(({ requestId }) => named && sameId(requestId, named))
   );
 }
 
-/** Whether an attempt is in doubt: marked, or accepted without a request, which is like a lost answer. */
+/** Whether an attempt is in doubt: marked, or accepted without a request, which says no more than a lost answer. */
 export const isInDoubt = (attempt: AttemptRow, requests: readonly RequestRecord[]): boolean =>
   attempt.verdict === 'marked' || (attempt.verdict === 'accepted' && !requestOf(attempt, requests));
 
-/** Closes the open attempts of a filing, or of one submission, so that nothing of it is sent any more. */
+/** Closes the open attempts of a filing, or of one submission, so that they can no longer be sent. */
 export async function closeOpenAttempts(
   client: Queryable,
   of: { filingId: string; submission?: number; except?: string; reason: string; at: Date },

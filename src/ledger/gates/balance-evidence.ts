@@ -1,6 +1,5 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { issueDay, sameIrm } from '../exporters/irms';
-import { PUT_BACK_TOGETHER } from './held-rows';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
@@ -8,16 +7,16 @@ import type { SubmissionKey } from '../../domain/filing/attempt';
 const SMALLEST_UNIT = '0.01';
 
 interface Asked extends SubmissionKey {
-  /** The row that fetch-details shows a certificate for, and the certificate's day of issue (DDMMYYYY). */
+  /** The row that fetch-details shows a certificate for, and the certificate's issue date (DDMMYYYY). */
   position: number;
   eBRCDate: string | null;
-  /** Every row of the submission that a certificate is shown for in the same look. */
+  /** Every row of the submission that the same look shows a certificate for. */
   matched: readonly number[];
-  /** Whether the settle window is over: what was filed and is not shown by then was not filed. */
+  /** Whether the settle window is over: a row that no certificate is shown for by then was not filed. */
   windowOver: boolean;
 }
 
-/** The first send of a submission that a snapshot was taken before, as `sent`; $1 is the filing, $2 the submission. */
+/** SQL: `sent` is the submission's first send with a snapshot from before it. $1: filing, $2: submission. */
 const SENT = `sent AS (
     SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
      WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1)`;
@@ -25,7 +24,7 @@ const SENT = `sent AS (
 interface Filed {
   amount: string;
   sentAt: Date | null;
-  /** When it was certified; null: it has no outcome. */
+  /** When the row was certified; null: it has no outcome. */
   certifiedAt: Date | null;
 }
 
@@ -37,9 +36,9 @@ interface Reading {
 const UNREAD = 'the balance of its IRM was not read between the issue of the certificate and the look that shows it';
 
 /**
- * Why an IRM's balance does not bear out a certificate of a row; null where it does. It has to be read after the issue
- * and before the look that shows it, and to have fallen by these rows and what was certified on it since. Within the
- * settle window every other row that was sent on it counts too: it may be what used the balance.
+ * Why an IRM's balance contradicts a row's certificate; null: it does not. The balance must have been read between the
+ * certificate's issue and the look that shows it, and must have fallen by the matched rows and all that was certified
+ * on the IRM since. Within the settle window every other sent row counts too, because it may have used the balance.
  */
 export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
   const { irmNumber, at, before, now } = await balanceAround(db, asked);
@@ -55,9 +54,9 @@ export async function contradictedByBalance(db: Queryable, asked: Asked): Promis
 }
 
 /**
- * The readings to compare the balance with, and what has to have used it since. Of a row on its way at the snapshot's
- * reading nobody knows whether that shows it: the newest reading that comes between no row's send and its outcome is
- * compared too, and since the snapshot's own only what was sent after it.
+ * The readings to compare the balance with, and the rows that must have used it since each. The snapshot's reading may
+ * or may not include a row that was on its way at that time, so that row is left out. It is counted from the newest
+ * reading that falls between no row's send and its outcome.
  */
 async function comparisons(
   db: Queryable,
@@ -80,16 +79,16 @@ async function comparisons(
 }
 
 /**
- * What speaks against an absence: an IRM of rows without a certificate fell since the first send by as much as the
- * smallest of them, and no certificate accounts for it. One of a row on its way at the first reading, or from after the
- * last, does not. Or the balances are not known from before the send, or were not read since the `window`. null:
- * nothing, or more was used than all of them need and too little is left: that is another's.
+ * Why balances speak against an absence: an IRM of rows without a certificate fell since the first send by at least the
+ * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after
+ * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`. A send
+ * without a snapshot is compared with the last reading before it. null: nothing speaks against the absence.
  */
 export async function unexplainedUse(
   db: Queryable,
   { filingId, submission, positions, window }: SubmissionKey & { positions?: readonly number[]; window: Date },
 ): Promise<string | null> {
-  // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
+  // A remittance that got the same number later is not in the snapshot: only as many records count as the snapshot has.
   const { rows } = await db.query<{
     irmNumber: string;
     unexplained: boolean;
@@ -97,18 +96,28 @@ export async function unexplainedUse(
     fell: string;
     certified: string;
   }>(
-    `WITH ${SENT},
+    `WITH sent AS (
+         SELECT a.marked_at, s.taken_at, s.balances FROM attempts a LEFT JOIN snapshots s USING (snapshot_id)
+          WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL
+          ORDER BY s.snapshot_id IS NULL, a.number LIMIT 1),
        open AS (
-         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest,
-                sum(mapped_amount) AS needed
+         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
             AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
        known AS (
-         SELECT o.*, b.available AS before, b.available - n.available AS fell, n.available AS rest, b.read_at AS since, n.read_at AS until
+         SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
-                LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at,
-                                count(*) AS records
-                           FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key) AS b,
+                LATERAL (SELECT CASE WHEN bool_and(available IS NOT NULL) THEN sum(available) END AS available,
+                                coalesce(max(read_at), s.taken_at) AS read_at, count(*) AS records FROM (
+                           SELECT (e->>'available')::numeric AS available, (e->>'readAt')::timestamptz AS read_at
+                             FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key
+                           UNION ALL
+                           SELECT c.available, c.seen_at FROM irms i, LATERAL (
+                             SELECT available, seen_at FROM irm_changes c
+                              WHERE (c.exporter_id, c.irm_number, c.ad_code, c.ifsc_code, c.issue_date)
+                                = (i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date) AND c.seen_at <= s.marked_at
+                              ORDER BY seen_at DESC, change_id DESC LIMIT 1) AS c
+                            WHERE s.balances IS NULL AND i.exporter_id = o.exporter_id AND ${sameIrm('i.irm_key', 'o.irm_key')}) AS e) AS b,
                 LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at) THEN sum(i.available) END AS available,
                                 min(i.read_at) AS read_at
                            FROM (SELECT available, read_at, row_number() OVER (ORDER BY first_seen_at, ${issueDay('issue_date')}) AS nth FROM irms
@@ -117,35 +126,24 @@ export async function unexplainedUse(
        used AS (
          SELECT k.*, (SELECT coalesce(sum(c.mapped_amount), 0) FROM filing_rows c
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
-                         AND c.submitted_at >= k.since AND c.settled_at <= k.until) AS certified FROM known k)
+                         AND c.submitted_at >= k.since AND c.settled_at <= k.until
+                         AND NOT EXISTS (SELECT FROM certificates t WHERE t.party_id = c.party_id AND t.ebrc_number = c.ebrc_number
+                           AND upper(btrim(t.status)) <> 'ISSUED')) AS certified FROM known k)
      SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, fell::text, certified::text FROM used CROSS JOIN LATERAL (
-         SELECT coalesce(fell - certified + $4::numeric >= smallest AND (rest >= needed OR fell - certified - $4::numeric <= needed), false)
-           AS unexplained) AS judged
+         SELECT coalesce(fell - certified + $4::numeric >= smallest, false) AS unexplained) AS judged
       WHERE unexplained OR before IS NULL OR coalesce(until < $5, true)
       ORDER BY unexplained DESC, 1 LIMIT 1`,
     [filingId, submission, positions ?? null, SMALLEST_UNIT, window],
   );
   const [used] = rows;
-  if (!used) return (await isUnmeasured(db, { filingId, submission })) ? UNMEASURED : null;
+  if (!used) return null;
   const { irmNumber, unexplained, measured, fell, certified } = used;
   if (!unexplained)
     return `the balance of IRM ${irmNumber} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
   return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
 }
 
-const UNMEASURED = 'the balances from before the send are not known';
-
-/** Whether a submission was sent without a snapshot of the balances; one that perhaps was, in a lost time, has none. */
-async function isUnmeasured(db: Queryable, { filingId, submission }: SubmissionKey): Promise<boolean> {
-  const { rows } = await db.query<{ unmeasured: boolean }>(
-    `WITH ${SENT} SELECT NOT EXISTS (SELECT FROM sent) AND EXISTS (SELECT FROM attempts
-        WHERE filing_id = $1 AND submission = $2 AND marked_at IS NOT NULL AND reason IS DISTINCT FROM $3) AS unmeasured`,
-    [filingId, submission, PUT_BACK_TOGETHER],
-  );
-  return rows[0]?.unmeasured ?? false;
-}
-
-/** The balance in the snapshot before the send, and as it is now where that was read at a time that counts. */
+/** The balance in the snapshot before the send, and `now` if read between the certificate's issue and the last look. */
 async function balanceAround(
   db: Queryable,
   { filingId, submission, position, eBRCDate }: Asked,
@@ -167,7 +165,7 @@ async function balanceAround(
   return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
 }
 
-/** What counts as filed on the row's IRM: certified, a row that a certificate is shown for now, or perhaps filed. */
+/** The rows that count as filed on the row's IRM: certified, matched, or (within the window) perhaps filed. */
 async function filedOnIrm(db: Queryable, { filingId, position, matched, windowOver }: Asked): Promise<Filed[]> {
   const { rows } = await db.query<Filed>(
     `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
@@ -181,7 +179,7 @@ async function filedOnIrm(db: Queryable, { filingId, position, matched, windowOv
   return rows;
 }
 
-/** What the row's IRM had before `until`, newest first: the sum of its records, from when each of them was known. */
+/** Balances of the row's IRM before `until`, newest first: sums over its records, since all of them were known. */
 async function earlierReadings(db: Queryable, { filingId, position }: Asked, until: Date): Promise<Reading[]> {
   const { rows } = await db.query<Reading>(
     `WITH record AS (

@@ -1,9 +1,10 @@
-/** The certify gate: the only place that gives a row its certificate, and says how that was proven. */
+/** The certify gate: the only place that gives a row its certificate, and records how it was proven. */
 import { matchCertificates } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
 import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
 import { unclaimedCertificates } from '../certificates/certificates';
 import { candidateRows, countOpenRows } from '../rows/filing-rows';
+import { updateQuestionsOfEnded } from '../rows/row-takeover';
 import type { Queryable } from '../pool';
 import { settleSubmission } from '../submissions/submissions';
 import { lineageSend } from './absence';
@@ -32,23 +33,23 @@ interface CertifiedPart extends SubmissionKey {
 }
 
 /**
- * Certifies rows by the status record of their own request. @returns the numbers that speak against the record
- * @param fits of a request that a person named, see {@link fitsOfNamed}
+ * Certifies rows by the status record of their own request. @returns the certificates that rows did not get, and why
+ * @param fits for a request that a person named, see {@link fitsOfNamed}
  */
 export async function certifyByRecord(
   client: Queryable,
-  { records: named, fits, ...of }: CertifiedPart & { records: readonly NamedCertificate[]; fits?: Fits },
+  { records: named, fits, ...part }: CertifiedPart & { records: readonly NamedCertificate[]; fits?: Fits },
 ): Promise<Contradiction[]> {
   const records = fits ? named.filter(({ position }) => fits.has(position)) : named;
   if (records.length === 0) return [];
-  const { filingId, submission, at } = of;
-  const differs = ({ position }: NamedCertificate) => fits?.get(position) === false;
-  const fitting = records.filter((record) => !differs(record));
-  await holdWhereReleased(client, of, fitting);
+  const { filingId, submission, at } = part;
+  const misfit = ({ position }: NamedCertificate) => fits?.get(position) ?? null;
+  const fitting = records.filter((record) => misfit(record) === null);
+  await holdWhereReleased(client, part, fitting);
   const { before } = await lineageSend(client, { filingId, submission });
   const old = new Set(before);
   const fresh = fitting.filter(({ eBRCNumber }) => !old.has(eBRCNumber));
-  const claimed = await claim(client, { ...of, adoption: 'record', certificates: fresh });
+  const claimed = await claim(client, { ...part, adoption: 'record', certificates: fresh });
   if (claimed.size === records.length) return [];
   const certified = await certifiedAs(client, filingId, submission);
   const held = new Map(certified.map(({ position, eBRCNumber }) => [position, eBRCNumber]));
@@ -59,33 +60,37 @@ export async function certifyByRecord(
       ? 'it existed before the filing was sent'
       : held.has(position)
         ? `the row is certified as ${held.get(position)}`
-        : differs(record)
-          ? 'its details are of another document, date, amount or currency'
-          : 'another row has it';
+        : (misfit(record) ?? 'another row has it');
     return [{ position, eBRCNumber, why: `${why} (seen at ${at.toISOString()})` }];
   });
 }
 
-/** Whether a certificate that a record names has its row's details, or a row; left out: they are not known yet. */
-export type Fits = ReadonlyMap<number, boolean>;
+/** By position: why the named certificate is not the row's; null: it is, or belongs to a row. Absent: not known yet. */
+export type Fits = ReadonlyMap<number, string | null>;
 
-/** A record has no amounts: of a request that a person named it may be about another row of the IRM and document. */
+const OTHER_DETAILS = 'its details are of another document, date, amount or currency';
+const NAMED_NOT_OURS = 'two persons said that it is another filing’s';
+
+/** Compares details, because a named request's record has no amounts and may mean another row of the same document. */
 export async function fitsOfNamed(
   db: Queryable,
-  { filingId, records }: { filingId: string; records: readonly NamedCertificate[] },
+  { filingId, submission, records }: SubmissionKey & { records: readonly NamedCertificate[] },
 ): Promise<Fits> {
-  const { rows } = await db.query<{ position: number; fits: boolean }>(
-    `SELECT v.position, c.filing_id IS NOT NULL OR c.match_key IS NOT DISTINCT FROM r.match_key AS fits
+  const { byTwo } = await readNotOurs(db, { filingId, submission });
+  const { rows } = await db.query<{ position: number; eBRCNumber: string; fits: boolean }>(
+    `SELECT v.position, v."eBRCNumber", c.filing_id IS NOT NULL OR c.match_key IS NOT DISTINCT FROM r.match_key AS fits
        FROM jsonb_to_recordset($2::jsonb) AS v (position int, "eBRCNumber" text)
        JOIN filing_rows r ON r.filing_id = $1 AND r.position = v.position
        JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = v."eBRCNumber"
       WHERE c.filing_id IS NOT NULL OR c.detail IS NOT NULL`,
     [filingId, JSON.stringify(records)],
   );
-  return new Map(rows.map(({ position, fits }) => [position, fits]));
+  const why = (number: string, fits: boolean) =>
+    byTwo.includes(number) ? NAMED_NOT_OURS : fits ? null : OTHER_DETAILS;
+  return new Map(rows.map(({ position, eBRCNumber, fits }) => [position, why(eBRCNumber, fits)]));
 }
 
-/** A freed row that has a certificate was filed after all: an attempt judged absent then counts as accepted. */
+/** Takes releases back where a freed row has a certificate: an attempt that was judged absent becomes accepted. */
 async function holdWhereReleased(
   client: Queryable,
   { filingId, submission, at }: CertifiedPart,
@@ -112,12 +117,13 @@ async function holdWhereReleased(
   await holdAsSent(client, { filingId, submission, positions, sentAt, at });
 }
 
-/** Certifies rows by fetch-details, with positive evidence only. In a transaction that holds the filing's lock. */
-export async function certifyByDetails(client: Queryable, of: CertifiedPart & { windowOver: boolean }) {
-  const { filingId, submission, at } = of;
+/** Certifies rows by fetch-details, only on positive evidence. Requires the filing's lock. */
+export async function certifyByDetails(client: Queryable, part: CertifiedPart & { windowOver: boolean }) {
+  const { filingId, submission, at } = part;
   const { from, before } = await lineageSend(client, { filingId, submission });
   const nothing = { adopted: [], ambiguous: [], contradicted: [] };
-  const found = from && before ? await adoptByDetails(client, of, from, before) : nothing;
+  const found = from && before ? await adoptByDetails(client, part, from, before) : nothing;
+  if (found.adopted.length > 0) await updateQuestionsOfEnded(client, filingId);
   const openRows = await countOpenRows(client, filingId, submission);
   if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at });
   return { ...found, openRows };
@@ -125,15 +131,15 @@ export async function certifyByDetails(client: Queryable, of: CertifiedPart & { 
 
 async function adoptByDetails(
   client: Queryable,
-  { windowOver, ...of }: CertifiedPart & { windowOver: boolean },
+  { windowOver, ...part }: CertifiedPart & { windowOver: boolean },
   from: Date,
   before: readonly string[],
 ) {
-  const { filingId, submission, exporterId } = of;
+  const { filingId, submission, exporterId } = part;
   const rows = await candidateRows(client, { filingId, submission, exporterId });
   const entries = await unclaimedCertificates(client, exporterId);
   const issuedFrom = filingDateInKolkata(from.getTime());
-  const { byTwo, byOne } = await saidNotOurs(client, of);
+  const { byTwo, byOne } = await readNotOurs(client, part);
   const excluded = new Set([...before, ...byTwo]);
   const { matches, ambiguous } = matchCertificates(rows, entries, { excluded, issuedFrom });
   const matched = matches.map(({ position }) => position);
@@ -147,31 +153,30 @@ async function adoptByDetails(
     if (why === null) agreed.push(match);
     else contradicted.push({ position, eBRCNumber, why });
   }
-  if (agreed.length > 0) await holdWhereReleased(client, of, agreed);
-  const claimed = await claim(client, { ...of, adoption: 'details', certificates: agreed });
+  if (agreed.length > 0) await holdWhereReleased(client, part, agreed);
+  const claimed = await claim(client, { ...part, adoption: 'details', certificates: agreed });
   const adopted = agreed.flatMap(({ position, eBRCNumber }) =>
     claimed.has(position) ? [{ position, eBRCNumber }] : [],
   );
   return { adopted, ambiguous, contradicted };
 }
 
-/** What persons named as not of these rows' lineages: `byTwo` persons, or by one whose word waits for a second. */
-async function saidNotOurs(db: Queryable, { filingId, submission }: SubmissionKey) {
+/** Certificates that persons named as not ours: `byTwo` persons, for good, or by one, until a second person does. */
+async function readNotOurs(db: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await db.query<{ number: string; byTwo: boolean }>(
     `WITH own AS (SELECT DISTINCT l.filing_id, l.submission FROM filing_rows m JOIN filing_rows l USING (lineage)
          WHERE m.filing_id = $1 AND m.submission = $2)
      SELECT unnest(not_ours) AS number, true AS "byTwo" FROM releases JOIN own USING (filing_id, submission)
-      WHERE withdrawn_at IS NULL
      UNION
      SELECT unnest(not_ours), false FROM words w WHERE filing_id IN (SELECT filing_id FROM own)
         AND (SELECT bool_and(outcome = 'stands') FROM word_judgements j WHERE j.word_id = w.word_id)`,
     [filingId, submission],
   );
-  const numbers = (byTwo: boolean) => rows.flatMap((said) => (said.byTwo === byTwo ? [said.number] : []));
+  const numbers = (byTwo: boolean) => rows.flatMap((row) => (row.byTwo === byTwo ? [row.number] : []));
   return { byTwo: numbers(true), byOne: new Set(numbers(false)) };
 }
 
-/** Named certificates as the ledger spells them, and why a row cannot have one. Under the filing's lock. */
+/** Named certificates in the ledger's spelling, and why a row cannot have one. Requires the filing's lock. */
 export async function judgeNamed(
   client: Queryable,
   { filingId, certificates }: { filingId: string; certificates: readonly NamedCertificate[] },
@@ -193,14 +198,14 @@ export async function judgeNamed(
   return { certificates: spelled, contradictions };
 }
 
-/** Certifies rows by the word of two persons. @returns why a row does not get its certificate */
+/** Certifies rows on the word of two persons. @returns the certificates that rows did not get, and why */
 export async function certifyByPersons(
   client: Queryable,
-  { certificates, ...of }: CertifiedPart & { certificates: readonly NamedCertificate[] },
+  { certificates, ...part }: CertifiedPart & { certificates: readonly NamedCertificate[] },
 ): Promise<Contradiction[]> {
-  await holdWhereReleased(client, of, certificates);
-  const claimed = await claim(client, { ...of, adoption: 'persons', certificates });
-  const { filingId, submission, at } = of;
+  await holdWhereReleased(client, part, certificates);
+  const claimed = await claim(client, { ...part, adoption: 'persons', certificates });
+  const { filingId, submission, at } = part;
   if ((await countOpenRows(client, filingId, submission)) === 0)
     await settleSubmission(client, { filingId, submission, state: 'settled', at });
   const why = 'another row has it, or the row has its outcome';
@@ -208,10 +213,10 @@ export async function certifyByPersons(
   return left.map(({ position, eBRCNumber }) => ({ position, eBRCNumber, why }));
 }
 
-/** States of rows that a certificate may still settle. */
+/** Row states that a certificate can still settle. */
 export const UNSETTLED: readonly RowState[] = [...OPEN_ROW_STATES, 'abandoned_after_send'];
 
-/** Gives rows their certificates: the one statement that does, holding each number's claim. @returns their positions */
+/** Claims each number for its row and certifies the row; nothing else does. @returns the certified positions */
 async function claim(
   client: Queryable,
   args: Omit<CertifiedPart, 'submission'> & {
@@ -258,7 +263,7 @@ async function claim(
   return new Set(rows.map(({ position }) => position));
 }
 
-/** The certificates of a submission's rows; of those that were proven in one way, where it is given. */
+/** The certificates of a submission's rows, optionally only those that were adopted in one way. */
 export async function certifiedAs(client: Queryable, filingId: string, submission: number, adoption?: 'details') {
   const { rows } = await client.query<{ position: number; eBRCNumber: string }>(
     `SELECT position, ebrc_number AS "eBRCNumber" FROM filing_rows

@@ -1,8 +1,9 @@
-/** What rows hold: freed by a release, and held again where it is taken back. Only the gates call it. */
+/** Frees the mappings that rows hold, and holds them again when a release is taken back. */
 import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
 import type { RowState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
+import { updateQuestionsOfEnded } from '../rows/row-takeover';
 import { closeOpenAttempts } from './attempts';
 
 /** States of rows that are, or may be, at the service. */
@@ -16,7 +17,7 @@ export async function anyRow(client: Queryable, { filingId, submission }: Submis
   return rowCount === 1;
 }
 
-/** Back to `planned`, for another balance check and attempt; not while another one is, or may be, at the service. */
+/** Plans a submission again, for another balance check and attempt, unless an attempt may be at the service. */
 export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const noOther = `NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = $2 AND a.verdict = ANY($3))`;
@@ -53,7 +54,7 @@ export async function recordRelease(client: Queryable, release: Release): Promis
   return rows[0]?.id ?? '';
 }
 
-/** Frees rows: the one statement that ends what a row holds. @returns the positions of those that it freed */
+/** Frees rows; no other statement does. @returns the positions of the freed rows */
 export async function freeRows(
   client: Queryable,
   args: {
@@ -84,21 +85,21 @@ export async function freeRows(
   return rows.map(({ position }) => position);
 }
 
-/** Whether row `s` is held again. $3: positions known to be filed, or null for all; rejected ones then stay free. */
-const STANDS_AS_SENT = `($3::int[] IS NULL OR s.position = ANY($3)
+/** SQL: whether row `s` is held again: every row if $3 is null, else those at positions $3 and all not rejected. */
+const IS_HELD_AGAIN = `($3::int[] IS NULL OR s.position = ANY($3)
   OR NOT EXISTS (SELECT FROM releases l WHERE l.release_id = s.release_id AND l.ground = 'rejected'))`;
 
 interface SentAfterAll extends SubmissionKey {
-  /** The rows that have certificates; left out: it was sent as a whole. */
+  /** The rows that have certificates. Default: the whole submission was sent. */
   positions?: readonly number[];
   sentAt: Date;
   at: Date;
 }
 
 /**
- * Takes the releases of a submission back: it was sent after all. Its rows, and those of their lineages, hold their
- * mappings again, each with the next ordinal if another row has taken it meanwhile; unsent rows of other filings with
- * the same mapping are stopped. Rows of an open filing become submitted. In a transaction.
+ * Takes back the releases of a submission that was sent after all. Its rows hold the mappings of their lineages again,
+ * with the next ordinal if another row holds one by now; unsent rows of other filings with the same mapping are
+ * stopped. Rows become submitted, or abandoned after the send if the filing has ended. Requires a transaction.
  */
 export async function holdAsSent(
   client: Queryable,
@@ -108,7 +109,7 @@ export async function holdAsSent(
   await stopUnsentDuplicates(client, { filingId, submission, positions, at });
   const { rows } = await client.query<{ position: number; live: boolean }>(
     `WITH stopped AS (SELECT filing_id, position, live FROM filing_rows s WHERE filing_id = $1 AND submission = $2
-        AND state IN ('planned', 'withdrawn', 'needs_correction', 'corrected') AND ${STANDS_AS_SENT} FOR UPDATE)
+        AND state IN ('planned', 'withdrawn', 'needs_correction', 'corrected') AND ${IS_HELD_AGAIN} FOR UPDATE)
      UPDATE filing_rows r SET release_id = NULL, settled_at = NULL,
         submitted_at = coalesce(r.submitted_at, $4), reserved_at = coalesce(r.reserved_at, $4),
         state = CASE WHEN f.closed_at IS NULL THEN 'submitted' ELSE 'abandoned_after_send' END
@@ -117,7 +118,7 @@ export async function holdAsSent(
      RETURNING r.position, stopped.live`,
     [filingId, submission, positions ?? null, sentAt],
   );
-  // It has rows without an outcome again: its requests are asked about.
+  // The submission has rows without an outcome again, so its requests must be polled.
   if (rows.length > 0)
     await client.query(
       `UPDATE submissions SET state = 'planned', terminal_at = NULL
@@ -126,9 +127,10 @@ export async function holdAsSent(
     );
   const freed = rows.filter(({ live }) => !live).map(({ position }) => position);
   await holdAgain(client, { filingId, positions: freed });
+  await updateQuestionsOfEnded(client, filingId);
 }
 
-/** As {@link holdAsSent}, of a send that may have gone out: unknown, except where a request decides on its rows. */
+/** {@link holdAsSent} for a send that may have gone out: rows become unknown unless a followed request decides. */
 export async function holdInDoubt(client: Queryable, sent: Omit<SentAfterAll, 'positions'>): Promise<void> {
   await holdAsSent(client, sent);
   await client.query(
@@ -138,7 +140,7 @@ export async function holdInDoubt(client: Queryable, sent: Omit<SentAfterAll, 'p
   );
 }
 
-/** Rows that are live again hold their mappings, and those of their lineages, beside whoever holds them now. */
+/** Makes rows that are live again hold the mappings of their lineages, beside the rows that hold them now. */
 export async function holdAgain(
   client: Queryable,
   { filingId, positions }: { filingId: string; positions: readonly number[] },
@@ -175,7 +177,7 @@ export async function withdrawReleases(
   );
 }
 
-/** Stops unsent rows of other filings with the same mapping: only now is it known that these were sent. */
+/** Stops unsent rows of other filings with the same mapping, now that these are known to have been sent. */
 async function stopUnsentDuplicates(
   client: Queryable,
   { filingId, submission, positions, at }: Omit<SentAfterAll, 'sentAt'>,
@@ -186,7 +188,7 @@ async function stopUnsentDuplicates(
       WHERE r.live AND r.state = 'planned' AND r.submitted_at IS NULL AND r.filing_id <> $1 AND (r.filing_id, r.position) IN
         (SELECT h.filing_id, h.position FROM filing_rows s JOIN filing_rows l USING (lineage)
            JOIN held_mappings h ON h.fingerprint = l.fingerprint
-          WHERE s.filing_id = $1 AND s.submission = $2 AND ${STANDS_AS_SENT})
+          WHERE s.filing_id = $1 AND s.submission = $2 AND ${IS_HELD_AGAIN})
       ORDER BY 1, 2, 3`,
     [filingId, submission, positions ?? null],
   );
@@ -198,6 +200,6 @@ async function stopUnsentDuplicates(
   }
 }
 
-/** Of an attempt that may have been sent in the time that ledger and documents have lost. */
+/** Reason of an attempt that may have been sent in the time that ledger and documents lost. */
 export const PUT_BACK_TOGETHER =
   'the ledger and the document store were put back together: whether it was sent is not known';

@@ -1,4 +1,4 @@
-/** Carries out what persons said of a send. Where one person is not enough, a second one has to say the same. */
+/** Carries out what persons said about a send. Where one person is not enough, a second one must say the same. */
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
@@ -25,10 +25,10 @@ export interface CarryOut extends WordOf {
   at: Date;
 }
 
-/** Carries out a word in the transaction that judges it, under the filing's lock; repeating it changes nothing. */
+/** Judges and carries out a word in one transaction. Requires the filing's lock; repeating it changes nothing. */
 export async function carryOutWord(client: Queryable, args: CarryOut): Promise<Carried> {
   const word = await readWord(client, args);
-  if (!word) return refused('the ledger does not hold it');
+  if (!word) return refused('the ledger does not have the statement');
   if (word.judged) return word.judged;
   const { carried, others } = await judge(client, word, args);
   const { filingId, at } = args;
@@ -48,13 +48,13 @@ export async function carryOutWord(client: Queryable, args: CarryOut): Promise<C
 
 const CARRY_OUT = { filed, not_filed: notFiled, permit: permitDuplicate };
 
-/** What becomes of a word, and the words of others that it was carried out with. */
+/** The outcome of a word, and the other persons' words that support it. */
 async function judge(client: Queryable, word: Word, args: CarryOut): Promise<{ carried: Carried; others: Word[] }> {
   const support = await findSupport(client, word, args);
   if (typeof support === 'string') return { carried: refused(support), others: [] };
   const { others, isClaim } = support;
   if (word.kind === 'approve' || word.kind === 'abandon')
-    return { carried: refused('it is no answer about a send'), others };
+    return { carried: refused('it is not an answer about a send'), others };
   const carried = await CARRY_OUT[word.kind](client, word, others, args);
   if (carried.outcome !== 'stands' || !isClaim) return { carried, others };
   return { carried: refused(`${carried.why}; ${NEEDS_TOKEN}`), others };
@@ -73,35 +73,35 @@ async function absent(client: Queryable, word: Word, others: readonly Word[], ar
   const subject = await subjectOf(client, word);
   if (typeof subject === 'string') return refused(subject);
   const base = { subject, settleMs, reason: `not filed, says ${word.by}: ${word.note ?? ''}`, at };
-  const alone = await releaseAbsent(client, { ...base, unseen: false, notOurs: [], saidFrom: word.at });
+  const alone = await releaseAbsent(client, { ...base, unseen: false, notOurs: [], saidAt: word.at });
   if (alone.outcome !== 'refused') return carriedOf(alone);
   const { code, why } = alone;
   if (code !== 'look' && code !== 'agrees' && code !== 'used') return refused(why);
-  const needed = ALSO_SAID[code];
+  const needed = NEEDED_FROM_BOTH[code];
   if ((code === 'look' && !word.unseen) || (code === 'agrees' && word.notOurs.length === 0))
     return refused(`${why}: look at the portal; two persons have to say so, with ${needed}`);
   for (const other of others) {
     const notOurs = word.notOurs.filter((number) => other.notOurs.includes(number));
-    const both = await releaseAbsent(client, {
+    const together = await releaseAbsent(client, {
       ...base,
       unseen: word.unseen && other.unseen,
       notOurs,
       byTwo: true,
-      saidFrom: other.at < word.at ? other.at : word.at,
+      saidAt: other.at < word.at ? other.at : word.at,
     });
-    if (both.outcome !== 'refused') return carriedOf(both);
+    if (together.outcome !== 'refused') return carriedOf(together);
   }
   const same = needed === null ? 'look at the portal and say the same too' : `say the same too, with ${needed}`;
   return stands(`${why}: ${word.by} is the first to say so; somebody else has to ${same}`);
 }
 
-/** Where one person is not enough: what both have to say beside it. */
-const ALSO_SAID = { look: '--unseen', agrees: '--not-ours NUMBER for each of them', used: null };
+/** The options that both persons must give, by the reason why one person is not enough. */
+const NEEDED_FROM_BOTH = { look: '--unseen', agrees: '--not-ours NUMBER for each of them', used: null };
 
 const carriedOf = (absence: { outcome: 'again' } | { outcome: 'freed'; freed: number[] }): Carried =>
   absence.outcome === 'again' ? absence : { outcome: 'freed', freed: absence.freed.length };
 
-/** The attempt or request that a word is about; a text where it cannot be about it any more. */
+/** The attempt or request that a word is about, or the reason why the word no longer applies. */
 async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject | string> {
   if (word.requestId !== null) {
     const { rows } = await client.query<{ submission: number }>(
@@ -117,9 +117,9 @@ async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject |
   if (word.attemptId === null) return 'it names neither an attempt nor a request';
   if (partsOfAttemptId(word.attemptId).filingId !== word.filingId)
     return `attempt ${word.attemptId} is not one of this filing`;
-  const own = await readAttempt(client, word.attemptId);
-  // After a restore the same attempt can be sent once more.
-  if (own && (own.markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
+  const attempt = await readAttempt(client, word.attemptId);
+  // After a restore the same attempt can be marked a second time.
+  if (attempt && (attempt.markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
     return `attempt ${word.attemptId} was marked as sent at another time than the one that the answer is about`;
   return { attemptId: word.attemptId };
 }
@@ -135,33 +135,33 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   if (word.requestId === null || attemptId === null) return refused('name the request id under which it was filed');
   const { submission, filingId: ofFiling } = partsOfAttemptId(attemptId);
   if (ofFiling !== filingId) return refused(`attempt ${attemptId} is not one of this filing`);
-  const own = await readAttempt(client, attemptId);
-  if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
-    return refused(`attempt ${attemptId} is ${own.verdict}: nothing of it was sent`);
+  const attempt = await readAttempt(client, attemptId);
+  if (attempt && ['open', 'unsent', 'refused'].includes(attempt.verdict))
+    return refused(`attempt ${attemptId} is ${attempt.verdict}: nothing of it was sent`);
   const stated = word.requestId.trim();
-  const known = (await readRequests(client, filingId, submission)).find((each) => sameId(each.requestId, stated));
-  const requestId = known?.requestId ?? stated;
-  // While the send is in doubt, what two persons said by mistake is corrected by naming it; its own record is not.
-  if (known?.state === 'not_ours' && (known.processingStatus !== null || own?.verdict !== 'marked'))
+  const request = (await readRequests(client, filingId, submission)).find((each) => sameId(each.requestId, stated));
+  const requestId = request?.requestId ?? stated;
+  // While the send is in doubt, naming the request corrects what two persons said by mistake, but not its own record.
+  if (request?.state === 'not_ours' && (request.processingStatus !== null || attempt?.verdict !== 'marked'))
     return refused(`request ${requestId} was found to be another filing’s`);
-  // Its record is final: following it once more would only ask the same question again.
-  if (known?.state === 'ended')
+  // An ended record is final: following the request again would only ask the same question.
+  if (request?.state === 'ended')
     return refused(
-      `request ${requestId} is known already and has ended: it has no certificate for the rows that are open. Say --as not-filed of them, or name another request`,
+      `request ${requestId} is known already and has ended: it has no certificate for the rows that are open. Answer --as not-filed for them, or name another request`,
     );
-  const since = own?.markedAt ?? args.at;
+  const since = attempt?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
   if (holder) {
     const whose = holder.filingId === filingId ? `submission ${holder.submission}` : `filing ${holder.filingId}`;
     return refused(
-      `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`,
+      `request ${requestId} belongs to ${whose}: look for the request of submission ${submission} of ${filingId}`,
     );
   }
   await holdForRequest(client, { attemptId, requestId, at: args.at });
   await acknowledgeSubmission(client, filingId, submission);
-  // The service knows it: what it said before is over.
-  const unsaid = { statement: null, incomplete: false, ageMs: 0, at: args.at };
-  if (known && known.state !== 'followed') await notePoll(client, known, unsaid);
+  // Clears what the service said of the request before, because it is followed again.
+  const cleared = { statement: null, incomplete: false, ageMs: 0, at: args.at };
+  if (request && request.state !== 'followed') await notePoll(client, request, cleared);
   await client.query(
     `UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1 AND submission = $2 AND live AND state = 'unknown'`,
     [filingId, submission],
@@ -175,7 +175,7 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
   const rows = await readRows(client, filingId);
   const unknown = word.certificates.find(({ row }) => !rows.some(({ sourceRow }) => sourceRow === row));
   if (!filing || unknown) return refused(`the filing has no row ${unknown?.row}`);
-  // The look before the answer may have proven every row: nothing is left to be said by a second person.
+  // The look before the answer may have certified every row: then no second person is needed.
   const has = (named: Word['certificates'][number]) =>
     rows.some(({ sourceRow: row, eBRCNumber }) => eBRCNumber !== null && isSame(named, { row, eBRCNumber }));
   if (rows.every(({ state }) => !UNSETTLED.includes(state)) && word.certificates.every(has)) {
@@ -196,11 +196,11 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
   const contradicted = [...named.contradictions];
   const submissions = contradicted.length > 0 ? [] : new Set(rows.map((row) => row.submission));
   for (const submission of submissions) {
-    const own = new Set(rows.flatMap((row) => (row.submission === submission ? [row.position] : [])));
-    const certificates = named.certificates.filter(({ position }) => own.has(position));
+    const positions = new Set(rows.flatMap((row) => (row.submission === submission ? [row.position] : [])));
+    const certificates = named.certificates.filter(({ position }) => positions.has(position));
     if (certificates.length === 0) continue;
-    const of = { filingId, submission, exporterId: filing.exporterId, at };
-    contradicted.push(...(await certifyByPersons(client, { ...of, certificates })));
+    const part = { filingId, submission, exporterId: filing.exporterId, at };
+    contradicted.push(...(await certifyByPersons(client, { ...part, certificates })));
   }
   const whys = contradicted.map(({ eBRCNumber, why }) => `${eBRCNumber}: ${why}`);
   return whys.length > 0 ? refused(whys.join('; ')) : { outcome: 'filed' };
@@ -209,7 +209,7 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
 const isSame = (a: Word['certificates'][number], b: Word['certificates'][number]): boolean =>
   a.row === b.row && sameId(a.eBRCNumber, b.eBRCNumber);
 
-/** Carries out the word that a duplicate beside rows may go. Must run in a transaction that holds the filing's lock. */
+/** Permits a duplicate beside rows in doubt. Requires the filing's lock. */
 async function permitDuplicate(client: Queryable, word: Word, others: readonly Word[]): Promise<Carried> {
   const { filingId, sourceRows, by } = word;
   const rows = (await readRows(client, filingId)).filter(({ sourceRow }) => sourceRows?.includes(sourceRow));
@@ -217,16 +217,16 @@ async function permitDuplicate(client: Queryable, word: Word, others: readonly W
   const doubted = rows.filter(({ position }) => inDoubt.has(position));
   const other = sourceRows?.find((row) => !doubted.some(({ sourceRow }) => sourceRow === row));
   if (doubted.length === 0 || other !== undefined)
-    return refused(`row ${other ?? ''} is not one of the filing's that are in doubt, or were abandoned after the send`);
+    return refused(`row ${other ?? ''} of the filing is neither in doubt nor abandoned after the send`);
   const positions = doubted.map(({ position }) => position);
-  // Said once more, as by a command whose answer was lost: what is permitted already is not permitted twice.
+  // A repeated command, such as one whose answer was lost, must not permit a second duplicate.
   if (await isPermitted(client, filingId, positions)) return { outcome: 'permitted' };
   const { rows: marks } = await client.query<{ at: Date | null }>(
     `SELECT max(marked_at) AS at FROM attempts a WHERE filing_id = $1 AND EXISTS (SELECT FROM filing_rows r
         WHERE r.filing_id = $1 AND r.submission = a.submission AND r.position = ANY($2))`,
     [filingId, positions],
   );
-  // What was said of an earlier send does not permit a duplicate beside this one.
+  // A word from before this send does not permit a duplicate beside it.
   const sentAt = marks[0]?.at ?? null;
   if (!others.some(({ at }) => sentAt === null || at >= sentAt))
     return stands(`${by} is the first to permit it; somebody else has to permit the same rows too`);

@@ -12,14 +12,14 @@ import { anyRow, freeRows, planAgain, recordRelease, SENT, type Release } from '
 import { releaseRejected } from './release';
 import { writeVerdict } from './verdict';
 
-/** What is said to have filed nothing: an attempt in doubt, or a request and the rows that it was to file. */
+/** The attempt in doubt, or the request and its rows, that is said to have filed nothing. */
 export type AbsentSubject =
   { attemptId: string } | { requestId: string; filingId: string; submission: number; positions?: readonly number[] };
 
 type Absence =
   /** The submission may be sent again. */
   | { outcome: 'again' }
-  /** Rows were freed: another row of it was certified, a request is about it, or a refusal ended it. */
+  /** Rows were freed: a row was certified or rejected, a refusal or the filing's end came, or a request was judged. */
   | { outcome: 'freed'; freed: number[] }
   | ReturnType<typeof refused>;
 
@@ -29,24 +29,24 @@ const refused = (code: 'too_early' | 'look' | 'agrees' | 'used' | 'unfinished' |
   why,
 });
 
-/** Judges an attempt or request as absent, under the filing's lock. */
+/** Judges an attempt or request as absent. Requires the filing's lock. */
 export async function releaseAbsent(
   client: Queryable,
   args: {
     subject: AbsentSubject;
-    /** The settle window of this process; where the sender's was longer, that counts. */
+    /** The settle window of this process; a sender's that was longer counts instead. */
     settleMs: number;
-    /** Two persons say so although no complete look was possible for a whole window. */
+    /** Two persons said so although no complete look was possible for a whole window. */
     unseen: boolean;
-    /** Certificates that two persons named as not these rows'. */
+    /** Certificates that two persons named as not of these rows. */
     notOurs: readonly string[];
-    /** Two persons say so: then a use of the IRMs that no certificate accounts for is another's. */
+    /** Two persons said so: then a use of the IRMs that no certificate accounts for is another filing's. */
     byTwo?: boolean;
-    /** When it was said, by the first of two persons: a word from before the end of the window counts for nothing. */
-    saidFrom?: Date;
-    /** What becomes of the rows: sent again by the next attempt, or freed. */
+    /** When the first of the persons said so: a word from before the end of the window does not count. */
+    saidAt?: Date;
+    /** Recorded with the release and the verdict. */
     reason: string;
-    /** The authority's own reasons, for rows that are freed. */
+    /** The authority's errors for freed rows. Default: the reason. */
     errors?: string[];
     at: Date;
   },
@@ -67,9 +67,9 @@ export async function releaseAbsent(
   const subjectState = stateOfSubject({ subject, attempts, requests, settleMs, at });
   if ('outcome' in subjectState) return subjectState;
 
-  // The window, and the look that has to come after it.
+  // The settle window must be over, and a complete look must have begun after it.
   const window = await windowEnd(client, { attempts, settleMs, statementSince: subjectState.statementSince });
-  if (at < window || (args.saidFrom && args.saidFrom < window))
+  if (at < window || (args.saidAt && args.saidAt < window))
     return refused(
       'too_early',
       `its certificates may still appear: wait for the end of the settle window at ${window.toISOString()}`,
@@ -84,7 +84,7 @@ export async function releaseAbsent(
     return refused('look', `no complete look at the certificates was possible since ${since.toISOString()}${problem}`);
   }
 
-  // Nobody's certificate agrees, except those that two persons named.
+  // No certificate may agree, except those that two persons named.
   const agreeing = await agreeingCertificates(client, { filingId, submission, positions, from, before: send.before });
   const unnamed = agreeing.map(({ eBRCNumber }) => eBRCNumber).filter((each) => !args.notOurs.includes(each));
   if (unnamed.length > 0) return refused('agrees', `${certificatesAgree(unnamed)} with its rows`);
@@ -94,7 +94,7 @@ export async function releaseAbsent(
   }
 
   const { reason, notOurs, errors = [reason] } = args;
-  // What the record of a request says of a row is what its correction needs.
+  // Errors that a request's record has for a row take precedence, because its correction needs them.
   const onRecord = new Map(
     requests.flatMap(({ errored }) => errored.map((row) => [row.position, row.errors] as const)),
   );
@@ -113,10 +113,10 @@ export async function releaseAbsent(
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errorsOf });
 }
 
-/** What is said of rows that are freed, by their positions. */
+/** The errors of freed rows, by position. */
 type ErrorsOf = (positions: readonly number[]) => ReadonlyMap<number, string[]>;
 
-/** A submission is filed or not as a whole: beside a certificate, or after a refusal, its other rows are freed. */
+/** A submission is filed as a whole or not at all: if a row is certified, or it is not sent again, rows are freed. */
 async function releaseAttempt(
   client: Queryable,
   attemptId: string,
@@ -128,10 +128,10 @@ async function releaseAttempt(
   }: { release: Release; attempts: readonly AttemptRow[]; errorsOf: ErrorsOf; ended: boolean },
 ): Promise<Absence> {
   const { filingId, submission, reason, at } = release;
-  // Also for an attempt that the ledger has lost: a worker that still holds it then finds it closed.
+  // Records an attempt that the ledger has lost, so that a worker that still holds it finds it closed.
   await insertAttempt(client, attemptId);
   const certified = await anyRow(client, { filingId, submission }, `state = 'certified'`);
-  // Another attempt that is, or may be, at the service can have filed the rows, and the certificates can be its own.
+  // Another attempt that is, or may be, at the service may have filed the rows: the certificates may be from that one.
   const another = attempts.some((each) => each.attemptId !== attemptId && MAYBE_FILED.includes(each.verdict));
   const verdict = certified && !another ? 'accepted' : 'absent';
   await writeVerdict(client, { attemptId, from: ['open', 'marked', 'accepted'], verdict, reason, at });
@@ -173,7 +173,7 @@ async function releaseRequest(
     errors: errorsOf(asked),
     from: SENT,
   });
-  // For the rows of which nothing was said it is asked about still.
+  // The request is followed on for the live rows that this judgement leaves.
   if ((await livePositions(client, { filingId, submission })).length > 0) return { outcome: 'freed', freed };
   const end = { state: 'absent' as const, processingStatus: null, errored: [], at };
   await endRequest(client, { filingId, submission, requestId }, end);
@@ -190,7 +190,7 @@ async function livePositions(client: Queryable, { filingId, submission }: Submis
   return rows.map(({ position }) => position);
 }
 
-/** What is known of the subject; refused where it was filed, or where something else has to be judged first. */
+/** What is recorded about the subject; refused if it was filed, or if something else must be judged first. */
 function stateOfSubject(args: {
   subject: AbsentSubject;
   attempts: readonly AttemptRow[];
@@ -199,15 +199,15 @@ function stateOfSubject(args: {
   at: Date;
 }):
   | {
-      /** The attempt that a request answers, where the subject is one. */
+      /** The attempt that a request answers or was named for, if the subject is a request. */
       attemptId: string | null;
-      /** When the service first said so, and last. */
+      /** When the service first and last said so. */
       statementSince: Date | null;
       statementAt: Date | null;
     }
   | ReturnType<typeof refused> {
   const { subject, attempts, requests, settleMs, at } = args;
-  // One that the service denied through its own window is over for the others: two would block each other.
+  // A request that the service denied for a whole window blocks no other, or two such requests would block each other.
   const deniedThrough = (since: Date | null) => since !== null && since.getTime() <= at.getTime() - settleMs;
   if ('attemptId' in subject) {
     const own = attempts.find(({ attemptId }) => attemptId === subject.attemptId);
@@ -225,7 +225,7 @@ function stateOfSubject(args: {
       return refused('unfinished', `request ${followed.requestId} of the submission is still being asked about`);
     if (own && !MAYBE_FILED.includes(own.verdict))
       return refused('not_in_doubt', `attempt ${own.attemptId} is ${own.verdict}: there is nothing to answer`);
-    return { attemptId: null, statementSince: null, statementAt: null };
+    return { attemptId: null, ...newestStatement(requests) };
   }
   const own = requests.find(({ requestId }) => requestId === subject.requestId);
   if (!own || own.state === 'not_ours')
@@ -234,7 +234,7 @@ function stateOfSubject(args: {
     (each) => each.requestId !== own.requestId && each.state === 'followed' && !deniedThrough(each.statementSince),
   );
   if (other) return refused('unfinished', `request ${other.requestId} of the submission is still being asked about`);
-  // A person named this request as that of the attempt in doubt: what becomes of it decides on both.
+  // If a person named this request for the attempt in doubt, one judgement decides on both.
   const named = own.source === 'named';
   const [doubt, second] = attempts.filter((each) => each.attemptId !== own.attemptId && isInDoubt(each, requests));
   if (doubt && (second || !named))
@@ -242,5 +242,15 @@ function stateOfSubject(args: {
   if (own.state === 'followed' && own.statement === null)
     return refused('unfinished', `request ${own.requestId} has no outcome yet: the service still processes it`);
   const attemptId = own.attemptId ?? doubt?.attemptId ?? null;
-  return { attemptId, statementSince: own.statementSince, statementAt: own.statementAt };
+  return { attemptId, ...newestStatement(requests, own) };
+}
+
+/** Until the service denied the last of a submission's requests, that one may have been processed. */
+function newestStatement(requests: readonly RequestRecord[], own?: RequestRecord) {
+  const denied = requests.filter((each) => each === own || each.state === 'followed');
+  const newest = (times: (Date | null)[]) => times.reduce((a, b) => (a && b && a > b ? a : (b ?? a)), null);
+  return {
+    statementSince: newest(denied.map((each) => each.statementSince)),
+    statementAt: newest(denied.map((each) => each.statementAt)),
+  };
 }

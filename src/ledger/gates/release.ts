@@ -1,6 +1,6 @@
 /**
- * The release gate: the only place that judges an attempt as not filed, and that frees rows. docs/protocol.md says what
- * each ground needs; without it nothing is freed. Taking a release back is part of it.
+ * The release gate: the only place that judges an attempt as not filed, frees rows, and takes a release back.
+ * docs/protocol.md says what each ground needs.
  */
 import { NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { AttemptVerdict, StoredAnswer, SubmissionKey } from '../../domain/filing/attempt';
@@ -16,8 +16,8 @@ import type { Release } from './held-rows';
 import { writeVerdict } from './verdict';
 
 /**
- * Judges an attempt as unsent, under the filing's lock: it is open (`unmarked`), its own execution wrote nothing under
- * its mark (`sender`), or the number of its send is void. @returns whether it was judged so
+ * Judges an attempt as unsent. The proof is that it is open (`unmarked`), that the number of its send is void, or that
+ * the execution that marked it (`sender`) wrote nothing. Requires the filing's lock. @returns whether it was judged so
  */
 export function judgeUnsent(
   client: Queryable,
@@ -28,13 +28,13 @@ export function judgeUnsent(
   return judgeNotFiled(client, { ...of, verdict: 'unsent', from, ofSender });
 }
 
-/** Judges an attempt as refused by a documented refusal, which `sender` read. Under the filing's lock. */
+/** Judges an attempt as refused, by a documented refusal that `sender` read. Requires the filing's lock. */
 export const judgeRefused = (
   client: Queryable,
   { sender, ...of }: { attemptId: string; sender: string; reason: string; answer?: StoredAnswer; at: Date },
 ): Promise<boolean> => judgeNotFiled(client, { ...of, verdict: 'refused', from: ['open', 'marked'], ofSender: sender });
 
-/** The submission goes again; where another attempt was accepted, what its request rejected may be free by now. */
+/** Writes the verdict and plans the submission again; rows that another attempt's request rejected may now be freed. */
 async function judgeNotFiled(client: Queryable, verdict: Parameters<typeof writeVerdict>[1]): Promise<boolean> {
   if (!(await writeVerdict(client, verdict))) return false;
   const { attemptId, at } = verdict;
@@ -44,9 +44,9 @@ async function judgeNotFiled(client: Queryable, verdict: Parameters<typeof write
 }
 
 /**
- * Frees the rows of submissions that will not be sent: a refused one, or all (null). One with an attempt that may be at
- * the service keeps its rows. Under the filing's lock.
- * @returns submissions that a refusal does not free: an earlier attempt was judged absent, perhaps it was filed
+ * Frees the rows of submissions that will not be sent: one that was refused, or all (null). A submission keeps its rows
+ * if an attempt may be at the service. Requires the filing's lock.
+ * @returns submissions that a refusal does not free, because an earlier attempt was judged absent and may be filed
  */
 export async function releaseUnfiled(
   client: Queryable,
@@ -71,7 +71,7 @@ export async function releaseUnfiled(
     if (!attempts.every(({ verdict }) => NOT_FILED.includes(verdict))) continue;
     const last = attempts.at(-1);
     const absent = attempts.find(({ verdict }) => verdict === 'absent');
-    // A refusal that ends the submission, after an attempt that was judged absent: perhaps because it was filed.
+    // The service may have refused the resend because the attempt that was judged absent had been filed.
     if (refused !== null && last?.verdict === 'refused' && absent) {
       const why = 'a later attempt was refused: perhaps because this one was filed';
       await writeVerdict(client, { attemptId: absent.attemptId, from: ['absent'], verdict: 'marked', reason: why, at });
@@ -91,7 +91,7 @@ export async function releaseUnfiled(
   return { doubtful };
 }
 
-const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
+const VERDICTS: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
 
 /** Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. */
 export async function acceptAttempt(
@@ -104,11 +104,11 @@ export async function acceptAttempt(
   const reason = `attempt ${attemptId} was accepted after all`;
   if (attempts.some((each) => each.verdict === 'open' && each !== before))
     await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
-  // An attempt that is missing because the ledger was put back to an earlier state is recorded with its answer.
+  // After a restore the ledger may lack the attempt.
   if (!before) await insertAttempt(client, attemptId);
-  await writeVerdict(client, { attemptId, from: ANY, verdict: 'accepted', answer, at });
+  await writeVerdict(client, { attemptId, from: VERDICTS, verdict: 'accepted', answer, at });
   const sentAt = before?.markedAt ?? at;
-  // Rows of an attempt in doubt may have been freed too: by what was said of a request that a person had named.
+  // Rows of an attempt in doubt can be free too, after a request that a person named was judged.
   const freed = await anyRow(client, { filingId, submission }, 'NOT live');
   if (before?.verdict !== 'marked' || freed) await holdAsSent(client, { filingId, submission, sentAt, at });
   await acknowledgeSubmission(client, filingId, submission);
@@ -121,7 +121,7 @@ export async function acceptAttempt(
   if (holder && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
 }
 
-/** A person may have named the request for another send: the answer says whose it is. @returns whether one was taken */
+/** Takes a request from the send that a person named it for: the answer says whose it is. @returns whether it did */
 async function takeFromNamed(
   client: Queryable,
   of: SubmissionKey & { requestId: string; attemptId: string; at: Date },
@@ -135,34 +135,34 @@ async function takeFromNamed(
     [filingId, submission, requestId, at],
   );
   for (const { filingId: other } of rows) {
-    const text = `Request ${requestId}, which was named for this filing, is the one of attempt ${attemptId}: look at what came of it.`;
+    const text = `Request ${requestId}, which was named for this filing, belongs to attempt ${attemptId}: check what that means for this filing.`;
     await askAbout(client, { filingId: other, kind: 'request_taken', text, until: 'fact', key: requestId, at });
   }
   return rows.length > 0;
 }
 
-/** Takes back what was judged of an attempt, as a person names a request that the service has. */
+/** Takes back the judgement and the releases of an attempt, because a person names a request for it. */
 export async function holdForRequest(
   client: Queryable,
   { attemptId, requestId, at }: { attemptId: string; requestId: string; at: Date },
 ): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const attempts = await lockAttempts(client, filingId, submission);
-  const own = attempts.find((each) => each.attemptId === attemptId);
+  const attempt = attempts.find((each) => each.attemptId === attemptId);
   const freed = await anyRow(client, { filingId, submission }, 'NOT live');
-  if (own?.verdict !== 'absent' && !freed) return;
-  const reason = `it is said to be request ${requestId}`;
+  if (attempt?.verdict !== 'absent' && !freed) return;
+  const reason = `a person named request ${requestId} for it`;
   await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
-  if (own) {
-    const verdict = requestOf(own, await readRequests(client, filingId, submission)) ? 'accepted' : 'marked';
+  if (attempt) {
+    const verdict = requestOf(attempt, await readRequests(client, filingId, submission)) ? 'accepted' : 'marked';
     await writeVerdict(client, { attemptId, from: ['absent'], verdict, reason, at });
   }
-  await holdAsSent(client, { filingId, submission, sentAt: own?.markedAt ?? at, at });
+  await holdAsSent(client, { filingId, submission, sentAt: attempt?.markedAt ?? at, at });
 }
 
 /**
- * Frees the rows that our own requests report as Errored, once every request has ended and no attempt is in doubt.
- * Called whenever a request ends or an attempt is judged, under the filing's lock. @returns their positions
+ * Frees the rows that our own requests report as Errored, once every request has ended and no attempt is open or in
+ * doubt. Call it whenever a request ends or an attempt is judged, under the filing's lock. @returns the freed positions
  */
 export async function releaseRejected(
   client: Queryable,
@@ -175,13 +175,13 @@ export async function releaseRejected(
     if (source === 'named') continue;
     for (const { position, errors } of errored) rejected.set(position, errors);
   }
-  // A request names a certificate for the row that it cannot have: one of the two records is wrong.
+  // If a request names a certificate that the row cannot have, one of the two records is wrong.
   for (const { contradicted } of requests) for (const position of contradicted) rejected.delete(position);
   if (rejected.size === 0) return [];
   const attempts = await lockAttempts(client, filingId, submission);
   if (attempts.some((each) => each.verdict === 'open' || isInDoubt(each, requests))) return [];
-  const own = requests.find(({ source, errored }) => source !== 'named' && errored.length > 0);
-  const { requestId, attemptId = null } = own ?? {};
+  const request = requests.find(({ source, errored }) => source !== 'named' && errored.length > 0);
+  const { requestId, attemptId = null } = request ?? {};
   const release = { filingId, submission, ground: 'rejected' as const, requestId, attemptId, at };
   const freed = await freeRows(client, { release, state: 'needs_correction', errors: rejected, from: SENT });
   if (!(await anyRow(client, { filingId, submission }, 'live'))) {

@@ -8,19 +8,19 @@ import { absenceToConfirm } from './absence';
 import { lockAttempts } from './attempts';
 import { writeVerdict } from './verdict';
 
-/** Nothing may be written to the service; read the state of the attempt before anything else is done. */
+/** Nothing may be written to the service; the caller must read the attempt before it does anything else. */
 const refused = (
   why: 'gone' | 'closed' | 'ended' | 'unapproved' | 'rows' | 'other_attempt' | 'unchecked' | 'look',
   reason: string,
 ) => ({ marked: false as const, why, reason });
 export type Mark = { marked: true; sendNumber: number } | ReturnType<typeof refused>;
 
-/** Taken shared by every mark, and alone by an import of sends: no mark is decided while what it rests on changes. */
+/** Advisory lock, shared by marks and exclusive for an import of sends, which changes what marks are decided by. */
 export const MARK_LOCK = 4_203_002;
 
 /**
- * Marks an open attempt as being sent, and its rows as submitted, where all of "Send" in docs/protocol.md holds. A
- * refusal changes nothing. The commit is synchronous whatever the database's default.
+ * Marks an open attempt as being sent, and its rows as submitted, if all conditions of "Send" in docs/protocol.md hold.
+ * A refusal changes nothing. The commit is synchronous, whatever the database's default.
  */
 export async function markSending(
   client: Queryable,
@@ -28,7 +28,7 @@ export async function markSending(
     attemptId: string;
     sender: string;
     payloadHash: string;
-    /** The settle window and the HTTP time-out of this process: whoever judges the attempt uses no smaller ones. */
+    /** The settle window and HTTP time-out of this process; whoever judges the attempt uses no smaller ones. */
     settleMs: number;
     timeoutMs: number;
     at: Date;
@@ -65,13 +65,13 @@ async function refusalOf(client: Queryable, asked: Asked) {
   const filing = await lockFiling(client, filingId);
   if (!filing) return refused('gone', `filing ${filingId} is not in this ledger`);
   const attempts = await lockAttempts(client, filingId, submission);
-  const own = attempts.find((each) => each.attemptId === attemptId);
-  if (!own) return refused('gone', `attempt ${attemptId} is not in this ledger`);
+  const attempt = attempts.find((each) => each.attemptId === attemptId);
+  if (!attempt) return refused('gone', `attempt ${attemptId} is not in this ledger`);
   if (filing.ended) return refused('ended', `its filing has ended as ${filing.state}`);
   if (filing.unapproved) return refused('unapproved', 'nobody has approved its filing');
-  if (own.verdict !== 'open')
-    return refused('closed', `the attempt is ${own.verdict}${own.reason ? ` (${own.reason})` : ''}`);
-  const other = attempts.find((each) => each !== own && !NOT_FILED.includes(each.verdict));
+  if (attempt.verdict !== 'open')
+    return refused('closed', `the attempt is ${attempt.verdict}${attempt.reason ? ` (${attempt.reason})` : ''}`);
+  const other = attempts.find((each) => each !== attempt && !NOT_FILED.includes(each.verdict));
   if (other) return refused('other_attempt', `attempt ${other.attemptId} of the same submission is ${other.verdict}`);
   return (await rowsRefusal(client, asked)) ?? absenceRefusal(client, asked);
 }

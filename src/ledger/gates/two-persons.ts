@@ -1,6 +1,6 @@
 /**
- * What two persons say beside the outcome of a send: that a named request is another filing's; and of rows released as
- * absent, that agreeing certificates are other filings', or that nothing was filed although no look is possible.
+ * What two persons can say besides the outcome of a send: that a named request is another filing's; and of rows that
+ * were released as absent, that agreeing certificates are other filings', or (without a look) that nothing was filed.
  */
 import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
@@ -15,7 +15,7 @@ import { releaseRejected } from './release';
 export const refused = (why: string) => ({ outcome: 'refused' as const, why });
 export const stands = (why: string) => ({ outcome: 'stands' as const, why });
 
-/** Closes requests that two persons say are not ours. Under the filing's lock. @returns null: no such request */
+/** Closes requests that two persons say are not ours. Requires the filing's lock. @returns null: no such request */
 export async function closeNotOurs(
   client: Queryable,
   word: Word,
@@ -51,7 +51,7 @@ export async function closeNotOurs(
   return { outcome: 'not_ours' };
 }
 
-/** Carries out a word about rows that the send gate keeps back: it is no look, and frees nothing. Under the lock. */
+/** Carries out a word about rows that the send gate holds back. It frees nothing. Requires the filing's lock. */
 export async function confirmAbsence(
   client: Queryable,
   word: Word,
@@ -60,7 +60,7 @@ export async function confirmAbsence(
 ): Promise<Carried> {
   const { filingId } = word;
   const exporterId = (await lockFiling(client, filingId))?.exporterId ?? '';
-  const kept = await keptBack(client, filingId, at);
+  const kept = await heldBack(client, filingId, at);
   if (kept.length === 0) return refused('it names neither an attempt nor a request');
   for (const { submission, looked, from, since } of kept) {
     if (word.at.getTime() < since)
@@ -87,14 +87,14 @@ export async function confirmAbsence(
   for (const { submission, looked, from } of kept) {
     const notOurs = word.notOurs.filter((number) => second.notOurs.includes(number));
     const reason = `not filed, say ${second.by} and ${word.by}: ${word.note ?? ''}`;
-    const said = { filingId, submission, unseen: !looked, notOurs, from: new Date(from), reason, at };
-    await recordRelease(client, { ...said, ground: 'absent' });
+    const statement = { filingId, submission, unseen: !looked, notOurs, from: new Date(from), reason, at };
+    await recordRelease(client, { ...statement, ground: 'absent' });
   }
   return { outcome: 'again' };
 }
 
-/** The submissions of a filing that are to be sent, and that the send gate keeps back. */
-async function keptBack(client: Queryable, filingId: string, at: Date) {
+/** The planned submissions of a filing that the send gate holds back. */
+async function heldBack(client: Queryable, filingId: string, at: Date) {
   const { rows } = await client.query<{ submission: number }>(
     `SELECT submission FROM submissions WHERE filing_id = $1 AND state = 'planned' ORDER BY submission`,
     [filingId],

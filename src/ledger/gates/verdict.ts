@@ -1,8 +1,8 @@
-/** The one statement that writes the verdict of an attempt. Only the gates, and imports of lost sends, call it. */
+/** The only statement that writes the verdict of an attempt. Only the gates and imports of lost sends may call it. */
 import type { AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
 
-/** @returns whether it was written */
+/** @returns whether the verdict was written */
 export async function writeVerdict(
   client: Queryable,
   verdict: {
@@ -11,10 +11,10 @@ export async function writeVerdict(
     verdict: AttemptVerdict;
     reason?: string | null;
     at: Date;
-    /** Written only where the mark is this sender's, and no other execution has sent the attempt as well. */
+    /** Write only if the attempt is open, or this sender marked it and no other execution did. */
     ofSender?: string;
     answer?: StoredAnswer;
-    /** The sender and the settings of the process that sets the mark. */
+    /** The sender, and the settings of its process. */
     mark?: { sender: string | null; payloadHash?: string; settleMs: number | null; timeoutMs: number | null };
   },
 ): Promise<boolean> {

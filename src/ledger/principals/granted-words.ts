@@ -1,4 +1,4 @@
-/** The grants behind what persons said: where a second person is asked for, only principals count. */
+/** The grants behind words. Where the policy asks for a second person, only principals count. */
 import { NEEDS_TOKEN, personKey } from '../../domain/principal';
 import { needFiling } from '../filings/filings';
 import type { Queryable } from '../pool';
@@ -8,8 +8,8 @@ import { shownOfFiling, shownOfSend } from './shown';
 import type { Carried } from '../../domain/filing/questions';
 
 /**
- * Checks a word's grant and finds the same words of others; of principals alone where the policy asks for approvals.
- * @returns why its own grant does not hold, if so
+ * Checks a word's grant and finds the same words of others; only of principals if the policy asks for approvals.
+ * @returns the reason, if the word's own grant does not hold
  */
 export async function findSupport(
   client: Queryable,
@@ -18,7 +18,7 @@ export async function findSupport(
 ): Promise<
   | {
       others: Word[];
-      /** A second person has to be a principal, and this one is none. */
+      /** The policy asks for principals, and this word is only a claim. */
       isClaim: boolean;
     }
   | string
@@ -29,15 +29,14 @@ export async function findSupport(
     [word.filingId],
   );
   const { exporterId, required } = rows[0] ?? { exporterId: '', required: true };
-  const own = await grantOfSend(client, word, exporterId);
-  if (typeof own === 'string') return own;
-  const principals = required || (own?.approvalRequired ?? false);
+  const grant = await grantOfSend(client, word, exporterId);
+  if (typeof grant === 'string') return grant;
+  const principals = required || (grant?.approvalRequired ?? false);
   const others: Word[] = [];
   for (const other of await standingWords(client, word, { singlePerson, principals })) {
-    const grant = await grantOfSend(client, other, exporterId);
-    if (typeof grant !== 'string') others.push(other);
+    if (typeof (await grantOfSend(client, other, exporterId)) !== 'string') others.push(other);
   }
-  const isClaim = principals && own === null;
+  const isClaim = principals && grant === null;
   return { others: isClaim ? [] : others, isClaim };
 }
 
@@ -51,32 +50,32 @@ async function grantOfSend(client: Queryable, word: Word, exporterId: string) {
   return checkGrant(client, grantId, { action, exporterId, filingId, shown: shownOfSend(word) });
 }
 
-/** Judges a word that approves a filing or gives it up, by the grant behind it. Under the filing's lock. */
+/** Judges a word that approves or abandons a filing, by the grant behind it. Requires the filing's lock. */
 export async function judgeByGrant(
   client: Queryable,
   { wordId, filingId, action, at }: { wordId: string; filingId: string; action: 'approve' | 'abandon'; at: Date },
 ): Promise<{
-  /** The name of who said it: the principal's, or a claim. */
+  /** The name of the person: the principal's, or a claim. */
   by: string;
-  /** Why it is not carried out; its word is judged so. */
+  /** Why the word is not carried out, which is recorded; null: it is. */
   refused: string | null;
 }> {
   const word = await readWord(client, { filingId, wordId });
   if (word?.kind !== action) return { by: 'unknown', refused: 'the ledger does not have the statement' };
-  const refused = await whyNot(client, word, action);
+  const refused = await refusalOf(client, word, action);
   const outcome = refused === null ? 'carried_out' : 'refused';
   await judgeWord(client, { filingId, wordId, outcome, why: refused, at });
   return { by: word.by, refused };
 }
 
-async function whyNot(
+async function refusalOf(
   client: Queryable,
   word: Word & { judged: Carried | null },
   action: 'approve' | 'abandon',
 ): Promise<string | null> {
   if (word.judged) return 'why' in word.judged ? word.judged.why : 'it was answered already';
   if (word.isGrantVoid) return VOID;
-  // Whoever gives up alone needs no second person.
+  // Abandoning needs no second person, so a claim suffices.
   if (word.grantId === null) return action === 'abandon' ? null : NEEDS_TOKEN;
   const { filingId } = word;
   const filing = await needFiling(client, filingId);
@@ -84,10 +83,10 @@ async function whyNot(
   const shown = await shownOfFiling(client, action, filing);
   const granted = await checkGrant(client, word.grantId, { action, exporterId, filingId, shown });
   if (typeof granted === 'string') return granted;
-  // A name, in the form in which names are compared, is one principal for ever.
+  // A name, in the form in which names are compared, belongs to one principal for ever.
   const isMaker = personKey(granted.by) === personKey(filing.madeBy);
   if (action === 'abandon') {
-    return isMaker || granted.roles.includes('checker') ? null : `${granted.by} may give up its own filings alone`;
+    return isMaker || granted.roles.includes('checker') ? null : `${granted.by} may abandon only filings of its own`;
   }
   if (isMaker) return `${granted.by} made this filing; somebody else has to approve it`;
   if (granted.isSystem) return `${granted.by} is a system: a person has to approve`;

@@ -1,10 +1,10 @@
-/** Grants: what principals answer for, written before it goes to Temporal, checked by the step that carries it out. */
+/** Grants: what principals answer for, written before it goes to Temporal and checked by the step that acts on it. */
 import { MAY, type Principal, type Role } from '../../domain/principal';
 import type { Queryable } from '../pool';
 
 export const VALID_FOR = "interval '1 day'";
 
-/** What is done, to what, and the hash over what was shown. */
+/** The action, its object, and the hash over what the principal was shown. */
 export interface GrantedDeed {
   action: keyof typeof MAY;
   exporterId: string;
@@ -12,7 +12,7 @@ export interface GrantedDeed {
   shown: string;
 }
 
-/** Writes a grant. @returns its id, which Temporal may carry: it allows nothing else, and nothing twice */
+/** Writes a grant. @returns its id, which may travel through Temporal: it allows only this deed, and only once */
 export async function writeGrant(db: Queryable, principal: Principal, deed: GrantedDeed): Promise<string> {
   const { action, exporterId, filingId, shown } = deed;
   const { rows } = await db.query<{ id: string }>(
@@ -26,7 +26,10 @@ export async function writeGrant(db: Queryable, principal: Principal, deed: Gran
   return written.id;
 }
 
-/** Checks a grant as of now, under its deed's locks. @param unused once, and within a day @returns it, or why not */
+/**
+ * Checks a grant as of now, under the locks of its deed. @param unused it must be unused and at most a day old
+ * @returns the grant, or why it does not hold
+ */
 export async function checkGrant(
   db: Queryable,
   grantId: string,
@@ -42,7 +45,7 @@ export async function checkGrant(
       /** The stricter of the exporter's policy then and now. */
       approvalRequired: boolean;
       exporters: string[] | null;
-      /** Removed since, or another one under the name of one that was. */
+      /** The principal was removed since, also if its name was added again. */
       removed: boolean;
       expired: boolean;
       fresh: boolean;
@@ -68,8 +71,8 @@ export async function checkGrant(
   if (unused && grant.used) return `the grant of ${by} was used: do it again`;
   if (unused && !grant.fresh) return `the grant of ${by} is older than a day: do it again`;
   if (grant.shown !== deed.shown) return `what was shown to ${by} has changed since: look at it again`;
-  if (grant.removed) return `${by} is no principal any more`;
-  if (grant.expired) return `${by} was a principal until its time was over`;
+  if (grant.removed) return `${by} is no longer a principal`;
+  if (grant.expired) return `the time of principal ${by} is over`;
   const may: readonly Role[] = MAY[deed.action];
   if (!roles.some((role) => may.includes(role))) return `${by} has ${roles.join(', ')}; this needs ${may.join(' or ')}`;
   if (exporters && !exporters.includes(id)) return `${by} may not see the exporter`;

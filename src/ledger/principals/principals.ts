@@ -1,4 +1,4 @@
-/** The persons and systems that may use the HTTP door, their tokens, and the record of what they did. */
+/** The persons and systems that may use the HTTP API, their tokens, and the audit of what they did. */
 import { type Principal, type Role, personKey } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import { cleanText, cutText } from '../../domain/text';
@@ -8,7 +8,7 @@ import { createHash, randomBytes } from 'node:crypto';
 const PRINCIPAL_COLUMNS = `p.principal_id AS "principalId", p.mode, p.name, p.is_system AS "isSystem", p.roles, p.exporters,
   p.expires_at AS "expiresAt"`;
 
-/** Adds a principal, or one of this name that was removed again. @returns null if the name is in use */
+/** Adds a principal, also under the name of a removed one. @returns null if the name is in use */
 export async function addPrincipal(
   db: Queryable,
   principal: {
@@ -32,7 +32,7 @@ export async function addPrincipal(
   return rows[0] ?? null;
 }
 
-/** The principal of this name, in any spelling; null if there is none, or it was removed. */
+/** The principal with this name, in any spelling; null if there is none or it was removed. */
 export async function findPrincipal(db: Queryable, mode: Mode, name: string): Promise<Principal | null> {
   const { rows } = await db.query<Principal>(
     `SELECT ${PRINCIPAL_COLUMNS} FROM principals p WHERE mode = $1 AND name_key = $2 AND removed_at IS NULL`,
@@ -57,20 +57,20 @@ export async function listPrincipals(db: Queryable, mode: Mode) {
   return rows;
 }
 
-/** Removes a principal; what it did keeps its name. */
+/** Removes a principal. Records of what it did keep its name. */
 export async function removePrincipal(db: Queryable, principalId: string): Promise<void> {
   await db.query('UPDATE principals SET removed_at = now() WHERE principal_id = $1', [principalId]);
 }
 
-/** How long the token before a rotation is still taken. */
+/** How long the previous token is valid after a rotation. */
 const OVERLAP = "interval '1 day'";
 
-/** `ebrc_test_…` or `ebrc_live_…` with 256 random bits: a token that leaks is recognised by its form. */
+/** `ebrc_test_…` or `ebrc_live_…` with 256 random bits. The prefix lets a leaked token be recognised. */
 export function createToken(mode: Mode): string {
   return `ebrc_${mode}_${randomBytes(32).toString('base64url')}`;
 }
 
-/** Nobody can guess 256 random bits, so a fast hash is enough. */
+/** A fast hash is enough, because nobody can guess 256 random bits. */
 function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
@@ -82,7 +82,7 @@ export async function saveToken(db: Queryable, principalId: string, token: strin
   ]);
 }
 
-/** Ends the newest token a day from now, earlier ones at once. @returns when the newest ends; null if there was none */
+/** Ends the newest token in a day and earlier ones at once. @returns when the newest ends; null: there was none */
 export async function endTokensLater(db: Queryable, principalId: string): Promise<Date | null> {
   const { rows } = await db.query<{ endsAt: Date | null }>(
     `WITH newest AS (
@@ -100,7 +100,7 @@ export async function endTokens(db: Queryable, principalId: string): Promise<voi
   await db.query('DELETE FROM principal_tokens WHERE principal_id = $1', [principalId]);
 }
 
-/** The principal whose token this is, if both are valid now; null for any other text. */
+/** The principal of a token, if both are valid now; otherwise null. */
 export async function principalOfToken(db: Queryable, mode: Mode, token: string): Promise<Principal | null> {
   const { rows } = await db.query<Principal>(
     `SELECT ${PRINCIPAL_COLUMNS} FROM principal_tokens t JOIN principals p USING (principal_id)
@@ -116,7 +116,7 @@ const SUBJECT_BYTES = 300;
 export interface AuditEvent {
   mode: Mode;
   at: Date;
-  /** Null: without a valid token. */
+  /** Null: the caller had no valid token. */
   principal: { principalId: string; name: string } | null;
   /** A route such as `POST /v1/filings`, or a command such as `principals rotate`. */
   action: string;
@@ -135,7 +135,7 @@ export async function recordAudit(db: Queryable, events: readonly AuditEvent[]):
     principal_id: principal?.principalId ?? null,
     principal: principal?.name ?? null,
     request_id: event.requestId ?? null,
-    // A name as a caller wrote it: one that cannot be stored would fail all events that are written with it.
+    // Written by a caller: text that cannot be stored would fail the whole batch.
     subject: event.subject === undefined ? null : cutText(cleanText(event.subject), SUBJECT_BYTES),
     uses: event.uses ?? 1,
   }));

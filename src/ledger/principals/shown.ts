@@ -1,4 +1,4 @@
-/** Hashes over what a principal was shown: a grant holds for that alone. */
+/** Hashes over what a principal was shown. A grant holds only for that. */
 import { createHash } from 'node:crypto';
 import type { FileInput } from '../../domain/contracts';
 import type { FilingRecord } from '../filings/filings';
@@ -7,7 +7,7 @@ import type { Word } from '../submissions/words';
 
 const hashOf = (parts: readonly unknown[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
-/** The hash of what is to be filed: content (exporter, rows, declaration), name, channel and permits. */
+/** The hash of a filing to be made: content (exporter, rows, declaration), name, channel and permits. */
 export function shownToFile(
   { channel = 'auto', n = 1, corrects, approval = false }: FileInput,
   more: { contentHash: string; reference: string; permitted: FileInput['allowDuplicate'] },
@@ -16,7 +16,7 @@ export function shownToFile(
   return hashOf(['file', more.contentHash, more.reference, n, corrects ?? null, channel, approval, permits]);
 }
 
-/** The hash of a filing that waits for approval, or is given up. */
+/** The hash of a filing that is approved or abandoned. */
 export async function shownOfFiling(
   db: Queryable,
   action: 'approve' | 'abandon',
@@ -32,9 +32,9 @@ export async function shownOfFiling(
   return hashOf([action, filingId, contentHash, declaration, channel, madeBy, permits]);
 }
 
-/** The hash of what a word says of a send: the attempt at the mark that was shown, or the request, and its names. */
-export function shownOfSend(said: Omit<Word, 'wordId' | 'by' | 'grantId' | 'isGrantVoid' | 'note' | 'at'>): string {
-  const { filingId, kind, attemptId, markedAt, requestId, sourceRows, certificates, notOurs, unseen } = said;
+/** The hash of a word about a send: the attempt with the mark that was shown, or the request, and what it names. */
+export function shownOfSend(word: Omit<Word, 'wordId' | 'by' | 'grantId' | 'isGrantVoid' | 'note' | 'at'>): string {
+  const { filingId, kind, attemptId, markedAt, requestId, sourceRows, certificates, notOurs, unseen } = word;
   const named = certificates.map(({ row, eBRCNumber }) => [row, eBRCNumber]);
   const send = [attemptId, markedAt?.toISOString() ?? null, requestId, sourceRows];
   return hashOf(['resolve', filingId, kind, ...send, named, notOurs, unseen]);

@@ -1,36 +1,36 @@
-/** What somebody has to look at, with an age: opened by a fact, closed by a fact. */
+/** Questions: what a person has to look at. A fact opens a question and a fact closes it, so that it keeps its age. */
 import { actionsOfQuestion, type Question, type QuestionView } from '../../domain/filing/questions';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 
-/** Open questions about a filing of a statement, which nobody has acknowledged. */
-const asked = (filings: string) =>
+/** SQL: open questions about a filing that nobody has acknowledged. */
+const openQuestions = (filings: string) =>
   `FROM questions q WHERE q.filing_id = ${filings}.filing_id AND q.closed_at IS NULL AND q.acknowledged_at IS NULL`;
-const ASKED = asked('filings');
-/** The gravest first: a workflow that stands still, what the filing waits for, then facts in their order. */
+const OPEN_QUESTIONS = openQuestions('filings');
+/** The gravest first: a workflow problem, what the filing waits for, then facts by age. */
 const BY_GRAVITY = `ORDER BY q.kind <> 'workflow_problem', q.until = 'fact', q.question_id`;
-/** More than these are counted only. */
+/** The most questions that are listed; others are only counted. */
 const SHOWN = 20;
 const TEXT = "coalesce(q.text, coalesce(q.ebrc_number || ': ', '') || q.reason || '.', q.kind)";
 
-/** Whether somebody has to look at a filing; a condition of a statement on `filings`. */
-export const ASKS = `EXISTS (SELECT ${ASKED})`;
-/** What the gravest questions say, in one text; null: nothing. */
+/** SQL: whether a row of `filings` has open questions. */
+export const ASKS = `EXISTS (SELECT ${OPEN_QUESTIONS})`;
+/** SQL: the gravest questions in one text; null: there are none. */
 export const attentionOf = (filings: string) =>
-  `(SELECT string_agg(said, ' ') FROM (SELECT ${TEXT} AS said ${asked(filings)} ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest)`;
+  `(SELECT string_agg(text, ' ') FROM (SELECT ${TEXT} AS text ${openQuestions(filings)} ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest)`;
 
 export const QUESTION_COLUMNS = `${ASKS} AS "needsAttention", ${attentionOf('filings')} AS attention,
-  (SELECT count(*)::int ${ASKED}) AS "questionCount",
-  (SELECT ${TEXT} ${ASKED} AND (q.until = 'move' OR q.until = 'state' AND q.kind <> 'not_moving')
+  (SELECT count(*)::int ${OPEN_QUESTIONS}) AS "questionCount",
+  (SELECT ${TEXT} ${OPEN_QUESTIONS} AND (q.until = 'move' OR q.until = 'state' AND q.kind <> 'not_moving')
      AND q.kind <> 'workflow_problem' ${BY_GRAVITY} LIMIT 1) AS asks,
-  (SELECT ${TEXT} ${ASKED} AND q.kind = 'not_moving' LIMIT 1) AS late`;
+  (SELECT ${TEXT} ${OPEN_QUESTIONS} AND q.kind = 'not_moving' LIMIT 1) AS late`;
 
-/** What an INSERT does to a question that is open already. An acknowledgement is of the text that it was given for. */
+/** SQL: renews a question that is open already. An acknowledgement only lasts while the text stays the same. */
 export const RENEWED = `ON CONFLICT (party_id, key) WHERE closed_at IS NULL DO UPDATE SET text = excluded.text,
   until = excluded.until, last_seen_at = excluded.last_seen_at,
   acknowledged_at = CASE WHEN questions.text = excluded.text THEN questions.acknowledged_at END`;
 
-/** Opens a question about a filing, or renews the open one; its age stays. */
+/** Opens a question about a filing, or renews the open one, which keeps its age. */
 export async function askAbout(
   db: Queryable,
   args: Question & { filingId: string; key?: string; attemptId?: string | null; at: Date },
@@ -58,7 +58,7 @@ export async function closeQuestion(
 
 export const NO_ROW_HAS = 'no row of ours has this document, date, amount and currency';
 
-/** A finding of a certificate that would be an abandoned row's says nothing of the filing once the row is free. */
+/** Detaches findings about certificates that would have been an abandoned row's, once the row is free. */
 export async function detachFreed(db: Queryable, filingId: string): Promise<void> {
   await db.query(
     `UPDATE questions q SET filing_id = NULL, ours = NULL, reason = $2
@@ -69,11 +69,11 @@ export async function detachFreed(db: Queryable, filingId: string): Promise<void
   );
 }
 
-/** What facts ask about a filing, whatever its state, in one text; null: nothing. A column of a statement. */
+/** SQL: the questions that facts ask about a filing, in one text; null: there are none. */
 export const standingOf = (filingId: string) => `(SELECT string_agg(${TEXT}, ' ' ${BY_GRAVITY}) FROM questions q
   WHERE q.filing_id = ${filingId} AND q.closed_at IS NULL AND q.acknowledged_at IS NULL AND q.until = 'fact')`;
 
-/** The gravest questions about each of some filings; filings without any are left out. */
+/** The gravest questions about some filings, by id; filings without questions are absent. */
 export async function readQuestions(db: Queryable, filingIds: readonly string[]): Promise<Map<string, QuestionView[]>> {
   const { rows } = await db.query<Omit<QuestionView, 'actions'> & { filingId: string; until: Question['until'] }>(
     `SELECT of.id AS "filingId", gravest.* FROM unnest($1::text[]) AS of (id) CROSS JOIN LATERAL (

@@ -1,5 +1,5 @@
-/** What filings wait for, and their places in the lines for calls of the service: to be sent, or to collect PDFs. */
-import { NO_ROWS, type FilingCounts } from '../../domain/contracts';
+/** What filings wait for, and their places in the queues for calls to the service (sends and PDFs). */
+import { NO_ROWS, type FilingResult } from '../../domain/contracts';
 import { waitsFor, type Waiting, queuePlaces, type QueuePlace } from '../../domain/filing/view';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
@@ -10,11 +10,11 @@ import { ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { RATE_LIMITS } from '../../domain/names';
 
-/** What each of some filings waits for, by id; those that have ended are left out. */
+/** What filings wait for, by id; filings that have ended are absent. */
 export async function readWaiting(
   db: Queryable,
   filings: readonly FilingRecord[],
-  parts: ReadonlyMap<string, { counts: FilingCounts }>,
+  parts: ReadonlyMap<string, { counts: FilingResult['counts'] }>,
   cadence: Cadence,
 ): Promise<Map<string, Waiting>> {
   const subjects = new Map(
@@ -25,11 +25,11 @@ export async function readWaiting(
   );
   if (subjects.size === 0) return new Map();
   const times = await readTimes(db, [...subjects.keys()]);
-  const [asked] = filings.filter(({ state }) => state === 'processing');
+  const [processing] = filings.filter(({ state }) => state === 'processing');
   const [queued] = filings.filter(({ state }) => state === 'submitting' || state === 'collecting');
   const line = `${queuedFilings({ mode: '$1' })}) ORDER BY f.due_at, f.filing_id`;
   const queue = queued ? placesOf((await db.query<InLine>(line, [queued.mode])).rows) : null;
-  const meanMs = asked ? await expectedAnswerMs(db, asked.mode, cadence) : 0;
+  const meanMs = processing ? await expectedAnswerMs(db, processing.mode, cadence) : 0;
   return new Map(
     filings.flatMap((filing) => {
       const subject = subjects.get(filing.filingId);
@@ -45,7 +45,7 @@ export async function readWaiting(
         for: subject,
         since: new Date(since ?? filing.madeAt).toISOString(),
         queue: turn && { place: turn.place, of: turn.of },
-        expectedBy: ahead(opened ?? turned ?? answered)?.toISOString() ?? null,
+        expectedBy: ifInFuture(opened ?? turned ?? answered)?.toISOString() ?? null,
         until: until?.toISOString() ?? null,
       };
       return [[filing.filingId, waiting] as const];
@@ -53,14 +53,14 @@ export async function readWaiting(
   );
 }
 
-const ahead = (time: Date | null): Date | null => (time && time.getTime() > Date.now() ? time : null);
+const ifInFuture = (time: Date | null): Date | null => (time && time.getTime() > Date.now() ? time : null);
 
-/** When a filing came to its state, ms since the epoch, in SQL; null: no move into it is on record. */
+/** SQL: when a filing entered its state, epoch ms; null: no move into it is on record. */
 export const stateSince = (filingId: string, state: string): string =>
   `(SELECT ${MS('min(e.at)')} FROM filing_events e WHERE e.filing_id = ${filingId} AND e.state = ${state}
      AND e.event_id > coalesce((SELECT max(o.event_id) FROM filing_events o WHERE o.filing_id = ${filingId} AND o.state <> ${state}), 0))`;
 
-/** Until when evidence about a filing of unknown outcome is gathered, in SQL. */
+/** SQL: when the gathering of evidence about an unknown outcome ends. */
 export const evidenceUntil = (filing: string): string =>
   `(SELECT max(a.marked_at + a.settle_ms * interval '1 millisecond') FROM attempts a
      WHERE a.filing_id = ${filing} AND ${IS_MAYBE_FILED})`;
@@ -101,10 +101,10 @@ const queuedFilings = ({ mode, state = 'f.state' }: { mode: string; state?: stri
           END::int AS calls
      FROM filings f WHERE f.mode = ${mode} AND (f.state IN ('submitting', 'collecting')`;
 
-/** A filing's move tells its place in lines of at most so many in all: what it costs must not grow with them. */
-const SHORT = 100;
+/** The longest queue in which a move tells a filing's place, because the cost of a move must not grow with it. */
+const MAX_QUEUE = 100;
 
-/** In SQL: the lines of a filing that is moved to a state, for {@link placeIn}; null in states that wait in none. */
+/** SQL: the queues of a filing that moves to a state, for {@link placeIn}; null in states without a queue. */
 export const lineOf = ({
   filingId,
   mode,
@@ -114,19 +114,19 @@ export const lineOf = ({
   `CASE WHEN ${state} IN ('submitting', 'collecting') THEN (SELECT jsonb_agg(to_jsonb(l)) FROM (
      ${queuedFilings({ mode, state: `(CASE WHEN f.filing_id = ${filingId} THEN ${state} ELSE f.state END)` })}
         OR f.filing_id = ${filingId})
-     ORDER BY CASE WHEN f.filing_id = ${filingId} THEN ${dueAt} ELSE f.due_at END, f.filing_id LIMIT ${SHORT + 1}) AS l) END`;
+     ORDER BY CASE WHEN f.filing_id = ${filingId} THEN ${dueAt} ELSE f.due_at END, f.filing_id LIMIT ${MAX_QUEUE + 1}) AS l) END`;
 
-/** The place of one filing in its line; null where it stands in none, or in one that is long. */
+/** A filing's place in its queue; null if it is in none, or the queue is longer than {@link MAX_QUEUE}. */
 export function placeIn(line: readonly InLine[] | null, filingId: string): QueuePlace | null {
-  return line && line.length <= SHORT ? (placesOf(line).get(filingId) ?? null) : null;
+  return line && line.length <= MAX_QUEUE ? (placesOf(line).get(filingId) ?? null) : null;
 }
 
 function placesOf(queued: readonly InLine[]): Map<string, QueuePlace> {
   const places = (['push', 'bulk', 'pdf'] as const).map((rateClass) =>
     queuePlaces(
-      queued.filter((each) => each.rateClass === rateClass),
+      queued.filter((filing) => filing.rateClass === rateClass),
       RATE_LIMITS[rateClass],
     ),
   );
-  return new Map(places.flatMap((each) => [...each]));
+  return new Map(places.flatMap((placesOfClass) => [...placesOfClass]));
 }

@@ -1,29 +1,24 @@
-/** Compares the ledger with what was last shown of a party. Each kind of finding is one statement over all rows. */
+/** Compares the ledger with a party's last known data at the authority; one statement over all rows per finding. */
 import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
+import { CANCELLED } from '../certificates/certificates';
 import { withTransaction, type Queryable } from '../pool';
 import { attentionOf, NO_ROW_HAS } from '../questions/questions';
 import { mergeFindings } from './findings';
-
-/** A span of days (YYYY-MM-DD, both included) whose certificates were read completely, beginning at `readAt`. */
-export interface ReadWindow {
-  from: string;
-  to: string;
-  readAt: Date;
-}
 
 export interface CompareArgs {
   mode: string;
   partyId: number;
   /** The checks that ran; findings of other checks are neither opened nor closed. */
   checks: readonly ReconcileCheck[];
-  windows: readonly ReadWindow[];
+  /** Spans of days (YYYY-MM-DD, both included) whose certificates were all read, by a reading begun at `readAt`. */
+  windows: readonly { from: string; to: string; readAt: Date }[];
   withoutWorkflow: readonly string[];
   overdueAfterMs: number;
   at: Date;
 }
 
-/** Opens new findings, renews existing ones and closes those that are gone; the same data again changes nothing. */
+/** Opens new findings, renews existing ones and closes those that are gone. The same data again changes nothing. */
 export async function compareParty(pool: pg.Pool, args: CompareArgs) {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 7))', [`reconcile/${args.partyId}`]);
@@ -57,7 +52,10 @@ const OUR_ROW = `jsonb_build_object('filingId', r.filing_id, 'row', r.source_row
   'document', r.mapping->>'sbCumInvoiceNumber', 'documentDate', r.mapping->>'sbCumInvoiceDate',
   'amount', r.mapped_amount::text, 'currency', r.currency, 'eBRCNumber', r.ebrc_number, 'state', r.state)`;
 
-/** The authority's side of a certificate. */
+/** SQL: whether certificate `c` has another status than when it was first read. */
+const ANOTHER_STATUS = 'upper(trim(c.status)) <> upper(trim(c.first_status))';
+
+/** SQL: certificate `c` as the authority shows it. */
 const THEIR_CERTIFICATE = `jsonb_build_object('eBRCNumber', c.ebrc_number, 'eBRCDate', c.ebrc_date, 'eBRCStatus', c.status,
   'brcUtilStatus', c.detail->>'brcUtilStatus', 'document', c.document_no, 'documentDate', c.document_date,
   'amount', c.amount::text, 'currency', c.currency)`;
@@ -85,8 +83,8 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
       WHERE r.party_id = $1 AND r.state = 'certified' AND NOT r.disputed AND coalesce(c.claimed_at, '-infinity') < v.read_at`,
     [partyId],
   );
-  // What was seen to differ differs until another look shows the certificate without it: a look that does not show the
-  // certificate says nothing of its amount or status.
+  // A difference stays until a look shows the certificate without it; a look that does not show the certificate says
+  // nothing about its amount or status.
   await client.query(
     `INSERT INTO current_findings
      SELECT 'amount_differs|' || r.ebrc_number, 'amount_differs', r.exporter_id, r.ebrc_number, r.filing_id, r.source_row,
@@ -100,20 +98,22 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
         AND (c.amount <> r.mapped_amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
     [partyId],
   );
-  // Another spelling (`ISSUED` for `Issued`) is not another status.
+  // Another spelling (`ISSUED` for `Issued`) is not another status. A certificate that a record or persons named may
+  // have been cancelled before its details were first read.
   await client.query(
     `INSERT INTO current_findings
      SELECT 'status_changed|' || c.ebrc_number, 'status_changed', coalesce(r.exporter_id, c.exporter_id), c.ebrc_number,
             c.filing_id, r.source_row, r.mapping->>'irmNumber', c.issued_on, c.amount, c.currency,
             jsonb_build_object('eBRCStatus', c.first_status), ${THEIR_CERTIFICATE},
-            'the status was ' || c.first_status || ' and is ' || c.status
+            CASE WHEN ${ANOTHER_STATUS} THEN 'the status was ' || c.first_status || ' and is ' || c.status
+                 ELSE 'the status is ' || c.status || ' since it was first read' END
        FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number
        LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-      WHERE c.party_id = $1 AND upper(trim(c.status)) <> upper(trim(c.first_status))`,
+      WHERE c.party_id = $1 AND (${ANOTHER_STATUS} OR (r.state = 'certified' AND ${CANCELLED}))`,
     [partyId],
   );
-  // A certificate that no row claims: a second one for a mapping of ours, one that somebody else filed, or one of a row
-  // that was abandoned after the send, whose filing looks no more. Those of an open row are left to its filing.
+  // A certificate that no row claims is a second one for a mapping of ours, was filed by somebody else, or is of a row
+  // that was abandoned after the send, whose filing no longer looks for it. Filings look for those of open rows.
   await client.query(
     `WITH ours AS (
        SELECT match_key, bool_or(state = 'certified') AS certified,
@@ -139,10 +139,10 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
   );
 }
 
-/** Rows with a mapping or certificate of another filing, from when two clients turned out to be one party. */
+/** Finds rows that share a mapping or certificate with another filing since two clients turned out to be one party. */
 async function findCollisions(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
-    // The few rows first: a lookup for each of a hundred thousand rows would take most of the time.
+    // Select the few rows first, because a lookup for each of a hundred thousand rows would take most of the time.
     `WITH collided AS MATERIALIZED (
        SELECT * FROM filing_rows WHERE party_id = $1 AND live AND (disputed OR collided_with IS NOT NULL)),
      pairs AS (
@@ -165,7 +165,10 @@ async function findCollisions(client: Queryable, { partyId }: CompareArgs): Prom
   );
 }
 
-/** Compares an IRM's utilised amount with its certified rows; rows in progress may be counted already. */
+/**
+ * Compares an IRM's utilised amount with its certified rows. Rows in progress may be counted already, and rows whose
+ * certificate was cancelled may still be.
+ */
 async function findInBalances(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     `WITH held AS (
@@ -178,24 +181,27 @@ async function findInBalances(client: Queryable, { partyId }: CompareArgs): Prom
               sum(utilized) AS utilized, sum(amount) AS amount, sum(available) AS available, min(read_at) AS read_at
          FROM held GROUP BY irm_key HAVING bool_and(utilized IS NOT NULL)),
      ours AS (
-       SELECT irm_key, sum(mapped_amount) FILTER (WHERE state = 'certified') AS certified,
-              coalesce(sum(mapped_amount) FILTER (WHERE state IN ('submitted', 'unknown', 'abandoned_after_send')), 0) AS in_flight,
-              count(*) FILTER (WHERE state = 'certified') AS certificates, max(settled_at) AS settled_at
-         FROM filing_rows WHERE party_id = $1 AND live GROUP BY irm_key)
+       SELECT r.irm_key, coalesce(sum(r.mapped_amount) FILTER (WHERE r.state = 'certified' AND NOT ${CANCELLED}), 0) AS certified,
+              coalesce(sum(r.mapped_amount) FILTER (WHERE r.state = 'certified' AND ${CANCELLED}), 0) AS cancelled,
+              coalesce(sum(r.mapped_amount) FILTER (WHERE r.state IN ('submitted', 'unknown', 'abandoned_after_send')), 0) AS in_flight,
+              count(*) FILTER (WHERE r.state = 'certified' AND NOT ${CANCELLED}) AS certificates, max(r.settled_at) AS settled_at
+         FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+        WHERE r.party_id = $1 AND r.live GROUP BY r.irm_key)
      INSERT INTO current_findings
      SELECT 'utilisation_differs|' || i.irm_key, 'utilisation_differs', i.exporter_id, NULL, NULL, NULL, i.irm_number, NULL,
-            abs(i.utilized - coalesce(o.certified, 0)), i.currency,
-            jsonb_build_object('certified', coalesce(o.certified, 0)::text, 'certificates', coalesce(o.certificates, 0), 'inFlight', coalesce(o.in_flight, 0)::text),
+            greatest(coalesce(o.certified, 0) - i.utilized, i.utilized - coalesce(o.certified + o.cancelled, 0)), i.currency,
+            jsonb_build_object('certified', coalesce(o.certified, 0)::text, 'certificates', coalesce(o.certificates, 0),
+              'cancelled', coalesce(o.cancelled, 0)::text, 'inFlight', coalesce(o.in_flight, 0)::text),
             jsonb_build_object('irmUtilizedAmt', i.utilized::text, 'irmAvailableAmt', i.available::text, 'remittanceFCCAmount', i.amount::text),
             'utilised ' || i.utilized || ', certified ' || coalesce(o.certified, 0)
        FROM irm i LEFT JOIN ours o USING (irm_key)
       WHERE (o.settled_at IS NULL OR o.settled_at < i.read_at)
-        AND (i.utilized < coalesce(o.certified, 0) OR i.utilized > coalesce(o.certified, 0) + coalesce(o.in_flight, 0))`,
+        AND (i.utilized < coalesce(o.certified, 0) OR i.utilized > coalesce(o.certified + o.cancelled + o.in_flight, 0))`,
     [partyId],
   );
 }
 
-/** The result of the last check of the document store; a filing that is still collecting misses nothing yet. */
+/** Reports the last check of the document store. A filing that is still collecting misses nothing yet. */
 async function findInDocuments(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     `INSERT INTO current_findings

@@ -1,15 +1,10 @@
 import { adviceOfKind, FINDING_KINDS, noFindings, checkOfKind } from '../../domain/reconciliation/findings';
-import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
+import type { FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import { IS_ASKED } from '../filings/filings';
 import { evidenceUntil } from '../questions/waiting';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
-
-type FindingRow = Omit<FindingView, 'advice'> & {
-  /** Of a filing whose outcome is unknown, and about which nobody has been asked yet. */
-  gatheredUntil: string | null;
-};
 
 const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   (SELECT name FROM exporters e WHERE e.exporter_id = questions.exporter_id) AS "exporterName", ebrc_number AS "eBRCNumber",
@@ -28,9 +23,9 @@ export async function listFindings(
   db: Queryable,
   filter: {
     mode: string;
-    /** All clients of this exporter's party. */
+    /** Only of this party. */
     partyId?: number | null;
-    /** Only of the parties of these exporters, lower-cased ids; null: of all. */
+    /** Lower-cased ids of exporters whose parties' findings are listed; null: all. */
     exporters?: readonly string[] | null;
     kind?: FindingKind;
     all?: boolean;
@@ -39,7 +34,7 @@ export async function listFindings(
   },
 ): Promise<FindingView[]> {
   const { mode, partyId, exporters, kind, all = false, after = 0, limit } = filter;
-  const { rows } = await db.query<FindingRow>(
+  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
         AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
@@ -50,12 +45,12 @@ export async function listFindings(
   return rows.map(viewOf);
 }
 
-/** Findings that a run removed by a repair, or that were removed so while it ran. */
+/** Findings that repairs closed since a run began. */
 export async function healedFindings(
   db: Queryable,
   { mode, partyId, runId }: { mode: string; partyId?: number | null; runId: string },
 ): Promise<FindingView[]> {
-  const { rows } = await db.query<FindingRow>(
+  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND kind = ANY($3) AND healed IS NOT NULL
         AND closed_at >= (SELECT started_at FROM reconciliation_runs WHERE run_id = $4)
@@ -69,7 +64,7 @@ export async function healedFindings(
 export async function countFindings(
   db: Queryable,
   { mode, partyId }: { mode: string; partyId?: number | null },
-): Promise<FindingCounts> {
+): Promise<Record<FindingKind, number>> {
   const { rows } = await db.query<{ kind: FindingKind; n: number }>(
     `SELECT kind, count(*)::int AS n FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND closed_at IS NULL AND kind = ANY($3)
@@ -79,14 +74,14 @@ export async function countFindings(
   return { ...noFindings(), ...Object.fromEntries(rows.map(({ kind, n }) => [kind, n])) };
 }
 
-/** Acknowledges a finding, or a fact, without closing it. Null for any other: what a filing waits for is no finding. */
+/** Acknowledges a finding, or a question of a fact, without closing it; null for any other question. */
 export async function acknowledgeFinding(
   db: Queryable,
   args: { mode: string; id: string; by: string; note: string; exporters?: readonly string[] | null; at: Date },
 ): Promise<FindingView | null> {
   const { mode, id, by, note, exporters, at } = args;
   if (!/^\d{1,18}$/.test(id)) return null;
-  const { rows } = await db.query<FindingRow>(
+  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
     `UPDATE questions SET acknowledged_at = $3, acknowledged_by = $4, note = $5
       WHERE mode = $1 AND question_id = $2 AND (kind = ANY($6) OR until = 'fact') AND ${isOfExporters('$7')}
       RETURNING ${COLUMNS}`,
@@ -95,12 +90,12 @@ export async function acknowledgeFinding(
   return rows[0] ? viewOf(rows[0]) : null;
 }
 
-/** Records what was done about an open finding; the text is kept after it is closed. */
+/** Records what was done about a finding; the text is kept after the finding is closed. */
 export async function noteHealed(
   db: Queryable,
   { partyId, kind, subject, healed }: { partyId: number; kind: FindingKind; subject: string; healed: string },
 ): Promise<void> {
-  // What healed it may have closed it already.
+  // The repair may have closed it already.
   await db.query(
     `UPDATE questions SET healed = $3 WHERE question_id =
        (SELECT question_id FROM questions WHERE party_id = $1 AND key = $2 ORDER BY question_id DESC LIMIT 1)`,
@@ -108,7 +103,7 @@ export async function noteHealed(
   );
 }
 
-/** A finding that a repair may remove; one about an unknown outcome has each lost submission's newest attempt. */
+/** A finding that a repair may remove. `lost`: the newest attempt of each submission of unknown outcome. */
 export interface RepairableFinding {
   kind: FindingKind;
   exporterId: string;
@@ -139,9 +134,9 @@ export async function repairable(
 
 const NEAR_MATCHES = 2_000;
 
-/** Notes beside each certificate that no row claims the rows of ours that come near. */
+/** Adds to each finding about an unclaimed certificate the rows of ours that nearly match it. */
 export async function explainNearMatches(db: Queryable, partyId: number): Promise<void> {
-  const sides = await leftOver(db, { partyId, limit: NEAR_MATCHES });
+  const sides = await readUnmatched(db, { partyId, limit: NEAR_MATCHES });
   const near = nearMatcher(sides.filter(({ side }) => side === 'ours'));
   const reasons = sides
     .filter(({ side }) => side === 'theirs')
@@ -149,7 +144,7 @@ export async function explainNearMatches(db: Queryable, partyId: number): Promis
       const matches = near(theirs);
       if (matches.length === 0) return [];
       const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
-      return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
+      return [{ id: theirs.id, reason: `no row of ours matches in every field; near matches: ${text}` }];
     });
   if (reasons.length === 0) return;
   await db.query(
@@ -159,8 +154,8 @@ export async function explainNearMatches(db: Queryable, partyId: number): Promis
   );
 }
 
-/** Unmatched certificates and rows of a party, for near matches; at most `limit` of each. */
-async function leftOver(
+/** Unmatched certificates and rows of a party, at most `limit` of each, to find near matches. */
+async function readUnmatched(
   db: Queryable,
   { partyId, limit }: { partyId: number; limit: number },
 ): Promise<(NearSide & { side: 'ours' | 'theirs' })[]> {
@@ -182,19 +177,23 @@ async function leftOver(
 }
 
 const CONTRADICTION_ADVICE =
-  'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once that is seen to.';
+  'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once it is settled.';
 
-function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
+/** @param gatheredUntil when gathering evidence ends, for an unknown outcome that no person was asked about yet */
+function viewOf({
+  gatheredUntil,
+  ...row
+}: Omit<FindingView, 'advice'> & { gatheredUntil: string | null }): FindingView {
   const gathering =
     gatheredUntil &&
-    `Evidence whether ${row.filingId} was filed is gathered until ${gatheredUntil}: nothing has to be done yet. If it does not tell, a person is asked.`;
+    `Evidence of whether ${row.filingId} was filed is gathered until ${gatheredUntil}: nothing has to be done yet. If it is not conclusive, a person is asked.`;
   return { ...row, advice: gathering ?? adviceOfKind(row.kind) ?? CONTRADICTION_ADVICE };
 }
 
-/** An acknowledgement is of a difference as it was: one that grew, or another status, is listed again. */
+/** SQL: whether an acknowledgement still holds; a difference of another amount, or another status, is listed again. */
 const SAME_AS_ACKNOWLEDGED = `f.amount IS NOT DISTINCT FROM c.amount AND (f.kind <> 'status_changed' OR f.reason = c.reason)`;
 
-/** Opens, renews and closes findings as the temporary tables of a comparison have them. */
+/** Opens, renews and closes findings according to the temporary tables of a comparison. */
 export async function mergeFindings(
   client: Queryable,
   { mode, partyId, checks, at }: { mode: string; partyId: number; checks: readonly ReconcileCheck[]; at: Date },
@@ -214,7 +213,7 @@ export async function mergeFindings(
      ON CONFLICT (party_id, key) WHERE closed_at IS NULL DO NOTHING`,
     [mode, partyId, at],
   );
-  // An answer without any known certificate is rather one that failed: nothing is gone because of it.
+  // An answer without any known certificate has probably failed, so it closes nothing.
   const { rows: shown } = checks.includes('certificates')
     ? await client.query<{ showed: boolean }>('SELECT coalesce(bool_or(seen), true) AS showed FROM covered')
     : { rows: [] };

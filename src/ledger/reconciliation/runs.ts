@@ -1,15 +1,14 @@
-/** What reconciliations go through and leave: parties, runs, and the spans of days that were read. */
+/** Reads the parties to reconcile, and records runs and the spans of days that were read. */
 import type { Queryable } from '../pool';
-import type { ReadWindow } from './compare';
 
 export interface PartyToReconcile {
   partyId: number;
   /** The client whose credentials fetch-details and the IRM refresh use: a ready one, if there is one. */
   callAs: string;
-  /** Its other ready clients, asked too: clients of one IEC may not be shown each other's filings. */
+  /** The party's other ready clients, called too, because clients of one IEC may not see each other's filings. */
   alsoAs?: string[] | null;
   iecCode: string | null;
-  /** Why the service cannot be asked; null where it can. */
+  /** Why the service cannot be called; null: it can. */
   skip: string | null;
 }
 
@@ -25,7 +24,7 @@ const PARTIES = `
     FROM exporters e`;
 const GROUPED = 'GROUP BY e.party_id';
 
-/** The next parties of a mode that ever filed or have IRMs, in the order of their numbers. */
+/** The next parties of a mode, in the order of their numbers. */
 export async function partiesAfter(
   db: Queryable,
   { mode, after, limit }: { mode: string; after: number; limit: number },
@@ -55,7 +54,7 @@ export async function openFilingsOf(db: Queryable, { mode, partyId }: { mode: st
   return rows;
 }
 
-/** Records that a reconciliation began; its continued runs keep the first record. */
+/** Records the beginning of a reconciliation; continued runs keep the first record. */
 export async function startRun(
   db: Queryable,
   run: {
@@ -86,17 +85,17 @@ export async function endRun(
   ]);
 }
 
-/** The current time by PostgreSQL's clock, by which sightings and claims are compared. */
+/** The current time by PostgreSQL's clock, which sightings and claims are compared with. */
 export async function readingBegins(db: Queryable): Promise<Date> {
   const { rows } = await db.query<{ at: Date }>('SELECT clock_timestamp() AS at');
   if (!rows[0]) throw new Error('PostgreSQL does not tell the time.');
   return rows[0].at;
 }
 
-/** Records that every certificate of a span of days was read, beginning at `readAt`. Dates are YYYY-MM-DD. */
+/** Records that every certificate of a span of days was read by a reading begun at `readAt`. Dates are YYYY-MM-DD. */
 export async function saveWindow(
   db: Queryable,
-  { partyId, from, to, readAt }: ReadWindow & { partyId: number },
+  { partyId, from, to, readAt }: { partyId: number; from: string; to: string; readAt: Date },
 ): Promise<void> {
   await db.query(
     `INSERT INTO certificate_windows (party_id, from_date, to_date, read_at) VALUES ($1, $2, $3, $4)
@@ -105,7 +104,7 @@ export async function saveWindow(
   );
 }
 
-/** When each of these spans was last read whole, by one reading (null: never), and whether it holds an open finding. */
+/** When each span was last read completely by one reading (null: never), and whether it has an open finding. */
 export async function lastReadings(
   db: Queryable,
   { partyId, windows }: { partyId: number; windows: readonly { from: string; to: string }[] },

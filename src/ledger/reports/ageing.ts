@@ -1,4 +1,5 @@
-/** Compares export documents with their certificates, by the day until which they have to be realised. */
+/** Ageing of export documents: what their certificates do not cover, by the day on which realisation is due. */
+import { CANCELLED } from '../certificates/certificates';
 import type { Queryable } from '../pool';
 import { partsInScope, OPEN_BY_DAY, stepsOf, type DayCount, type ReportScope } from './scope';
 
@@ -6,7 +7,7 @@ import { partsInScope, OPEN_BY_DAY, stepsOf, type DayCount, type ReportScope } f
 export interface RealisationRule {
   id: string;
   inForceFrom: string;
-  /** The rule covers documents from this day on; undefined: every document that is still open. */
+  /** The rule covers documents dated from this day on; undefined: every document that is still open. */
   documentsFrom?: string;
   months: number;
   monthsByCurrency?: Readonly<Record<string, number>>;
@@ -16,7 +17,7 @@ export interface RealisationRule {
   uncertain?: string;
 }
 
-/** From the longest overdue on; `from` and `to` in days until the due date, both included, null without a limit. */
+/** Longest overdue first. `from` and `to` are days until the due date, both included; null: no limit. */
 export const BUCKETS = [
   { id: 'overdue_over_365', label: 'Overdue, more than 365 days', from: null, to: -366 },
   { id: 'overdue_181_365', label: 'Overdue, 181 to 365 days', from: -365, to: -181 },
@@ -29,22 +30,21 @@ export const BUCKETS = [
   { id: 'due_over_180', label: 'Due in more than 180 days', from: 181, to: null },
 ] as const;
 
-export type BucketId = (typeof BUCKETS)[number]['id'];
-
 const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'` : `WHEN days_to_due <= ${to} THEN '${id}'`)).join(' ')} END`;
 
-/** The day on which a certificate counts. */
+/** SQL: the day from which certificate `c` counts. */
 const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date)`;
 
 /**
- * A document is one of a party: number and date in comparable form. The invoice list stands above what rows say of it,
- * and what a corrected row said of it counts until the day of its correction.
- * Certified is what every certificate of the document is over that was issued by then, whoever filed it.
+ * A document is a party's number and date in comparable form. The invoice list takes precedence over what rows state,
+ * and what a corrected row states counts until the day of its correction. The certified amount is the sum of all
+ * certificates of the document that were issued by then, whoever filed it. A cancelled one counts on no day, because
+ * the day of its cancellation is not known.
  *
- * Nearly every document of the past is certified in full, so one pass over the rows leaves those out before sorting
- * anything: rows whose own certificate is over all that they state of their document, then documents whose
- * certificates are, in one currency. It counts only what was certified before the first day, or before the document
- * could be overdue; then none of them counts on any day. What is left (`unsettled`) is assembled exactly.
+ * Nearly every past document is certified in full, so one pass over the rows leaves those out before anything is
+ * sorted: rows whose own certificate covers the document's value, then documents whose certificates do, in one
+ * currency. Only certificates from before the first day, or from before the document could be overdue, are counted
+ * here, so that what is left out counts on no day. The rest (`unsettled`) is computed exactly.
  */
 const DOCUMENTS = `, rules AS MATERIALIZED (
     SELECT r.*, r."inForceFrom"::date AS since, r."documentsFrom"::date AS documents_from
@@ -60,7 +60,7 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
     SELECT * FROM (
       SELECT r.party_id, r.document_key AS key, r.document_on AS dated, (r.mapping->>'sbCumInvoiceValueinFCC')::numeric AS value, NULL::date AS due,
              upper(r.mapping->>'sbCumInvoiceFCC') AS currency, upper(coalesce(c.currency, r.currency)) AS paid_in,
-             CASE WHEN NOT r.disputed AND c.filing_id = r.filing_id
+             CASE WHEN NOT r.disputed AND c.filing_id = r.filing_id AND NOT ${CANCELLED}
                    AND ${ON_DAY} <= CASE WHEN r.document_on > (SELECT since FROM young) THEN $3::date ELSE $2::date END
                   THEN coalesce(c.amount, r.mapped_amount) END AS amount
         FROM filing_rows r JOIN filings f USING (filing_id)
@@ -71,7 +71,7 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
         OR EXISTS (SELECT FROM listed l WHERE l.party_id = stated.party_id AND l.document_key = key AND l.document_date = dated)
     UNION ALL
     SELECT c.party_id, c.document_key, c.document_on, 0, NULL, upper(c.currency), upper(c.currency), c.amount
-      FROM certificates c WHERE c.filing_id IS NULL AND c.match_key IS NOT NULL AND ${ON_DAY} <= $2::date
+      FROM certificates c WHERE c.filing_id IS NULL AND c.match_key IS NOT NULL AND NOT ${CANCELLED} AND ${ON_DAY} <= $2::date
     UNION ALL
     SELECT e.party_id, i.document_key, i.document_date, i.amount, i.due_override, upper(i.currency), NULL, NULL
       FROM invoices i JOIN exporters e USING (exporter_id) WHERE e.mode = $1),
@@ -100,11 +100,11 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
       FROM documents d CROSS JOIN LATERAL (
         SELECT coalesce(c.amount, r.mapped_amount) AS amount, upper(coalesce(c.currency, r.currency)) AS currency, ${ON_DAY} AS on_day, c.ebrc_number
           FROM filing_rows r JOIN certificates c ON c.filing_id = r.filing_id AND c.position = r.position
-         WHERE r.party_id = d.party_id AND r.document_key = d.key AND r.document_on = d.dated AND r.match_key IS NOT NULL
+         WHERE r.party_id = d.party_id AND r.document_key = d.key AND r.document_on = d.dated AND r.match_key IS NOT NULL AND NOT ${CANCELLED}
         UNION ALL
         SELECT c.amount, upper(c.currency), ${ON_DAY}, c.ebrc_number
           FROM certificates c LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-         WHERE c.party_id = d.party_id AND c.document_key = d.key AND c.document_on = d.dated AND c.match_key IS NOT NULL AND r.match_key IS NULL
+         WHERE c.party_id = d.party_id AND c.document_key = d.key AND c.document_on = d.dated AND c.match_key IS NOT NULL AND r.match_key IS NULL AND NOT ${CANCELLED}
         OFFSET 0) c),
   running AS (
     SELECT *, sum(amount) FILTER (WHERE same) OVER (PARTITION BY party_id, key, dated ORDER BY on_day, ebrc_number) >= value AS settled
@@ -129,9 +129,9 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
 export interface Ageing {
   totals: { documents: number; overdue: number; overYear: number; restricted: number };
   byCurrency: { currency: string; documents: number; outstanding: string; overdue: string }[];
-  byBucket: { bucket: BucketId; currency: string; documents: number; outstanding: string }[];
+  byBucket: { bucket: (typeof BUCKETS)[number]['id']; currency: string; documents: number; outstanding: string }[];
   byExporter: (Ageing['byBucket'][number] & { exporter: string })[];
-  /** Documents that were overdue at the end of each day, by the rules of the last day. */
+  /** How many documents were overdue at the end of each day, by the rules of the last day. */
   trend: DayCount[];
   documents: {
     exporter: string;
@@ -142,7 +142,7 @@ export interface Ageing {
     currency: string;
     value: string;
     certified: string;
-    /** Certificates of the document in another currency: they are counted, but not added. */
+    /** The number of certificates in another currency; their amounts are not added. */
     otherCurrency: number;
     outstanding: string;
     dueOn: string;
@@ -168,12 +168,12 @@ const LISTS: Readonly<Record<Exclude<keyof Ageing, 'totals'>, string>> = {
 const TOTALS = `SELECT count(*)::int AS documents, count(*) FILTER (WHERE days_to_due < 0)::int AS overdue,
       count(*) FILTER (WHERE days_to_due < -365)::int AS "overYear", count(*) FILTER (WHERE restricted)::int AS restricted FROM ageing`;
 
-/** A document is overdue from the day after its due day on, until the day on which certificates cover it. */
+/** SQL: a document is overdue from the day after its due date until the day on which certificates cover it. */
 const OVERDUE = `overdue AS (
     SELECT (due_on + 1)::timestamp AT TIME ZONE 'Asia/Kolkata' AS since, settled_on::timestamp AT TIME ZONE 'Asia/Kolkata' AS until
       FROM due WHERE due_on IS NOT NULL AND (settled_on IS NULL OR settled_on > due_on + 1))`;
 
-/** Open documents: what no certificate covers. One statement, so that documents are assembled once. */
+/** Open documents, which certificates do not fully cover. One statement, so that documents are assembled once. */
 export async function realisationAgeing(
   db: Queryable,
   scope: ReportScope,

@@ -44,7 +44,7 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
   });
 }
 
-/** Certificates of our rows whose PDF was missing or damaged at some time of the scope. */
+/** SQL: certificates of our rows whose PDF was missing or damaged at some time in the scope. */
 const OURS = `, unarchived AS MATERIALIZED (
     SELECT filing_id, position, ebrc_number, archived_at, pdf_refused, pdf_problem FROM certificates
      WHERE filing_id IS NOT NULL
@@ -60,7 +60,7 @@ const OURS = `, unarchived AS MATERIALIZED (
       JOIN exporters e ON e.exporter_id = r.exporter_id
      WHERE r.state = 'certified' AND r.settled_at < $4::timestamptz),
   gaps AS (SELECT * FROM ours WHERE missing OR problem <> '')`;
-/** All certificates of our rows, less those of rows that were settled after the scope: both are read from indexes. */
+/** SQL: the number of our certificates minus those settled after the scope, because both counts use indexes. */
 const CERTIFIED = `(SELECT count(*)::int FROM certificates c JOIN filings f USING (filing_id) WHERE f.mode = $1)
     - (SELECT count(*)::int FROM certificates c JOIN filing_rows r USING (filing_id, position) JOIN filings f USING (filing_id)
         WHERE f.mode = $1 AND r.settled_at >= $4::timestamptz)`;

@@ -13,10 +13,10 @@ export interface InvoiceRecord {
   dueDate: string | null;
 }
 
-/** The fields that identify an invoice. */
+/** An invoice's document number in comparable form. */
 export const invoiceKey = ({ document }: Pick<InvoiceRecord, 'document'>): string => comparableText(document);
 
-/** Writes invoices, or changes existing ones. @returns how many were new, and how many had different data */
+/** Adds or updates invoices. @returns how many were new, and how many had different data */
 export async function saveInvoices(
   db: Queryable,
   { invoices, by, at }: { invoices: readonly InvoiceRecord[]; by: string; at: Date },

@@ -2,10 +2,10 @@ import type { Queryable } from '../pool';
 import { sameIrm } from '../exporters/irms';
 import { partsInScope, stepsOf, type ReportScope } from './scope';
 
-/** Whether the amount of a row still counts against a balance that was read as `k` says. */
+/** SQL: whether the amount of row `r` still counts against the balance of reading `k`. */
 const HELD = `(r.settled_at IS NULL OR r.settled_at >= scope.until OR r.submitted_at > k.read_at) IS TRUE`;
 
-/** The day of a filing date, in SQL; null for a text that is none, such as 31022026, on which to_date fails. */
+/** SQL: the day of a filing date; null for a text that is none, such as 31022026, on which to_date fails. */
 const dayOf = (text: string): string => {
   const [day, month, year] = [`left(${text}, 2)`, `substr(${text}, 3, 2)`, `right(${text}, 4)`].map(
     (part) => `${part}::int`,
@@ -16,16 +16,16 @@ const dayOf = (text: string): string => {
 };
 
 /**
- * An IRM is counted once for a party, however many of its clients see it; its balance is the one that was read last by
- * then. Dates are DDMMYYYY as the service writes them, or words that are none. As in `pendingHolds`, a certificate is
- * taken off a balance that was read before we knew of it, unless what is used of the remittance covers it. Rows that
- * were settled before their party's balances were read are in those, so they are left out at once.
+ * An IRM counts once per party, however many of its clients see it, with the balance that was read last by then. Dates
+ * are DDMMYYYY, or other text. As in `pendingHolds`, a certificate is subtracted from a balance that was read before we
+ * knew of it, unless the used amount of the remittance covers it. Rows that were settled before their party's balances
+ * were read are included in those, so they are left out at once.
  */
 const BALANCES = `, seen AS (
     SELECT DISTINCT ON (e.party_id, i.irm_key, i.ifsc_code, i.issue_date)
            e.party_id, e.name AS exporter, i.irm_key, i.irm_number, i.ifsc_code, i.issue_date, i.remitter_name,
            coalesce(i.currency, '') AS currency, i.amount, i.utilized,
-           -- Of an earlier day the last change is known, not the last reading.
+           -- For an earlier day only the last change is known, not the last reading.
            CASE WHEN i.read_at < scope.until THEN i.available ELSE c.available END AS available,
            CASE WHEN i.read_at < scope.until THEN i.read_at ELSE c.seen_at END AS read_at,
            ${dayOf('coalesce(i.remittance_date, i.issue_date)')} AS remitted_on
@@ -54,8 +54,8 @@ const BALANCES = `, seen AS (
       FROM scope, sums k),
   balances AS (
     SELECT s.*, coalesce(s.available, 0) AS balance,
-           -- What is held of a number is taken from its oldest record first.
-           least(coalesce(s.available, 0), greatest(coalesce(h.amount, 0) - coalesce(sum(s.available) OVER (
+           -- What is held of an IRM number is taken from its oldest record first, and nothing from one that is overdrawn.
+           least(greatest(s.available, 0), greatest(coalesce(h.amount, 0) - coalesce(sum(greatest(s.available, 0)) OVER (
              PARTITION BY s.party_id, s.irm_key ORDER BY s.remitted_on, s.ifsc_code, s.issue_date
              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0), 0)) AS taken
       FROM seen s LEFT JOIN held h USING (party_id, irm_key)),
@@ -82,7 +82,7 @@ const BY_DAY = `SELECT d.name AS day, s.currency, sum(s.n)::text AS available FR
 export async function irmUse(db: Queryable, scope: ReportScope) {
   const changes = `${BALANCE_CHANGES}, ${stepsOf('changes', { amount: 'available', by: 'currency' })}`;
   return partsInScope<{
-    /** What is available and no filing of ours takes, by the age of its remittance in days. */
+    /** What is available and not taken by a filing of ours, by the age of the remittance in days. */
     byCurrency: (Record<
       'currency' | 'available' | 'reserved' | 'utilised' | 'upTo30' | 'upTo90' | 'upTo180' | 'older',
       string

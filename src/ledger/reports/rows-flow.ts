@@ -1,4 +1,4 @@
-/** Outcomes of the uploaded rows, how long requests took, and the filings that wait or are of unknown outcome. */
+/** Outcomes of uploaded rows, the duration of requests, and filings that wait or have an unknown outcome. */
 import type { Queryable } from '../pool';
 import { FINDING_KINDS } from '../../domain/reconciliation/findings';
 import { attentionOf } from '../questions/questions';
@@ -6,7 +6,8 @@ import { OPEN_BY_DAY, OPEN_SPANS, partsInScope, stateSpans, stepsOf, type DayCou
 
 const UPLOADED = `, uploaded AS (
     SELECT to_char(f.made_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, least(r.reserved_at, r.submitted_at) < scope.until AS passed,
-           s.request_id IS NOT NULL AND s.submitted_at < scope.until AS acknowledged,
+           -- Where the answer was lost, the certificate shows that the service had accepted the row.
+           (s.request_id IS NOT NULL AND s.submitted_at < scope.until) OR (r.state = 'certified' AND r.settled_at < scope.until) AS acknowledged,
            r.state = 'certified' AND r.settled_at < scope.until AS processed,
            r.state = 'certified' AND c.detail IS NOT NULL AND c.first_seen_at < scope.until AS fetched,
            r.state = 'certified' AND c.archived_at < scope.until AS archived
@@ -15,17 +16,7 @@ const UPLOADED = `, uploaded AS (
       JOIN submission_progress s ON s.filing_id = r.filing_id AND s.submission = r.submission
       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
 
-interface WaitingFiling {
-  filingId: string;
-  reference: string;
-  exporter: string;
-  workflowId: string;
-  since: string;
-  hours: number;
-  attention: string;
-}
-
-/** Filings about which a person was asked at the end of the scope, beside findings, which have a list of their own. */
+/** SQL: filings with open questions at the end of the scope, except findings, which have their own list. */
 const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", min(q.first_seen_at) AS since,
             extract(epoch FROM max(scope.until) - min(q.first_seen_at))::float8 / 3600 AS hours,
             string_agg(coalesce(q.text, q.reason, q.kind), ' ' ORDER BY q.question_id) AS attention
@@ -37,7 +28,7 @@ const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS export
       ORDER BY since, f.filing_id LIMIT (SELECT row_limit FROM scope)`;
 
 const UNKNOWN = `, ${stateSpans('outcome_unknown')}, ${OPEN_SPANS}, ${stepsOf('spans')}`;
-/** Rows of such a filing that were sent and not settled by then. */
+/** SQL: row `r` of the filing `o` was sent and not settled by the end of the scope. */
 const SENT = `r.filing_id = o.filing_id AND r.live AND r.submitted_at < scope.until
   AND (r.settled_at IS NULL OR r.settled_at >= scope.until)`;
 
@@ -47,12 +38,18 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
     /** The amounts that were sent and have no outcome, by currency. */
     atRisk: { currency: string; value: string }[];
     trend: DayCount[];
-    filings: (Omit<WaitingFiling, 'attention'> & {
+    filings: {
+      filingId: string;
+      reference: string;
+      exporter: string;
+      workflowId: string;
+      since: string;
+      hours: number;
       rows: number;
       value: string;
       currency: string | null;
       attention: string | null;
-    })[];
+    }[];
   }>(db, scope, UNKNOWN, {
     one: {
       totals: `SELECT count(*)::int AS filings, count(*) FILTER (WHERE hours > 24)::int AS "olderThanDay",
@@ -72,7 +69,7 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
   });
 }
 
-/** Rows of the filings that were made in the scope, step by step, and by the day on which they were made. */
+/** How many rows of filings made in the scope reached each step, also by the day on which they were made. */
 export async function rowFunnel(db: Queryable, scope: ReportScope) {
   const counted = ['passed', 'acknowledged', 'processed', 'fetched', 'archived']
     .map((step) => `count(*) FILTER (WHERE ${step})::int AS ${step}`)
@@ -87,7 +84,15 @@ export async function rowFunnel(db: Queryable, scope: ReportScope) {
       archived: number;
     };
     trend: { day: string; uploaded: number; processed: number }[];
-    waiting: WaitingFiling[];
+    waiting: {
+      filingId: string;
+      reference: string;
+      exporter: string;
+      workflowId: string;
+      since: string;
+      hours: number;
+      attention: string;
+    }[];
   }>(
     db,
     scope,
@@ -128,7 +133,7 @@ export async function requestLatency(db: Queryable, scope: ReportScope) {
       over2h: number;
       over4h: number;
     };
-    /** Requests below the first edge, between each two, and above the last. */
+    /** Requests below the first edge, between two edges, and above the last one. */
     histogram: { n: number }[];
     trend: { day: string; p50: number | null; p95: number | null }[];
     slowest: {
@@ -159,10 +164,10 @@ export async function requestLatency(db: Queryable, scope: ReportScope) {
   );
 }
 
-/** Codes for what our own check looks at: such a row should not have been sent (docs/reports.md). */
+/** Codes of errors that our own check finds, so that such a row should not have been sent (docs/reports.md). */
 const CHECKED_BEFORE_FILING = 'ERR8 ERR11 ERR14 ERR25 ERR28 ERR29 ERR31 ERR32 ERR36 ERR37 ERR38'.split(' ');
 
-/** A code at the beginning of the authority's message: `ERR-08: …` becomes ERR8. */
+/** SQL: the code at the beginning of the authority's message; `ERR-08: …` becomes ERR8. */
 const CODE = `coalesce(upper(regexp_replace(substring(m.text from '^\\s*([A-Za-z]{2,12}[-_ ]?[0-9]{1,5})\\M'), '[-_ ]?0*(?=[0-9])', '')), 'no code')`;
 
 const REJECTED = `, settled AS (
@@ -176,8 +181,6 @@ const REJECTED = `, settled AS (
   coded AS (SELECT DISTINCT j.filing_id, j.position, ${CODE} AS code
               FROM rejected j CROSS JOIN LATERAL jsonb_array_elements_text(j.errors) AS m (text))`;
 
-type Pareto = { name: string; rows: number }[];
-
 /** Rejections by the authority, by the day of the rejection. */
 export async function rejections(db: Queryable, scope: ReportScope) {
   const pareto = (what: string) => `${what} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT (SELECT row_limit FROM scope)`;
@@ -190,9 +193,9 @@ export async function rejections(db: Queryable, scope: ReportScope) {
       firstCertified: number;
       escaped: number;
     };
-    byCode: Pareto;
-    byExporter: Pareto;
-    byPort: Pareto;
+    byCode: { name: string; rows: number }[];
+    byExporter: { name: string; rows: number }[];
+    byPort: { name: string; rows: number }[];
     trend: { day: string; settled: number; rejected: number }[];
     rows: {
       reference: string;

@@ -8,7 +8,7 @@ export interface ReportScope {
   to: string;
   /** Nothing after this time counts: the end of the last day, or now if that day is not over. */
   until: Date;
-  /** Most rows that a table lists; figures count all. */
+  /** The most rows that a table lists; figures count all rows. */
   rows: number;
 }
 
@@ -17,7 +17,7 @@ export interface DayCount {
   n: number;
 }
 
-/** The scope and its days, as the first CTEs of every statement here. */
+/** SQL: the scope and its days, the first CTEs of every report's statement. */
 const SCOPE = `scope AS (
     SELECT $1::text AS mode, $2::date AS from_date, $3::date AS to_date, $4::timestamptz AS until, $5::int AS row_limit,
            $2::date::timestamp AT TIME ZONE 'Asia/Kolkata' AS begins),
@@ -27,8 +27,8 @@ const SCOPE = `scope AS (
       FROM scope, generate_series(from_date::timestamp, to_date::timestamp, interval '1 day') d)`;
 
 /**
- * Runs `WITH scope, days, …` for several answers of one statement: lists, and `one` of one row. `sql` begins with a
- * comma where it adds CTEs; further parameters are $6 and so on. Instants arrive as text.
+ * Runs one statement `WITH scope, days, …` for several parts: `lists`, and `one` for single rows. If `sql` adds CTEs,
+ * it begins with a comma; its parameters start at $6. Times arrive as text.
  */
 export async function partsInScope<T>(
   db: Queryable,
@@ -54,7 +54,7 @@ export async function partsInScope<T>(
   return parts;
 }
 
-/** CTEs ending in `spans`: from when to when each filing stood in one of these states; `until` null: still. */
+/** SQL: CTEs that end in `spans`, the periods in which each filing was in one of these states; `until` null: still. */
 export function stateSpans(...states: readonly string[]): string {
   const names = states.map((state) => `'${state}'`).join(', ');
   return `moves AS (
@@ -70,8 +70,8 @@ export function stateSpans(...states: readonly string[]): string {
 }
 
 /**
- * CTEs `steps` and `numbered`: what opens (`since`) and closes (`until`), summed up by the first day whose end is
- * behind it, in one pass; `steps.k < numbered.no` is what counts for a day.
+ * SQL: CTEs `steps` and `numbered`, which sum up what opens (`since`) and closes (`until`) by the first day that ends
+ * after it, in one pass. The steps with `steps.k < numbered.no` count for a day.
  */
 export function stepsOf(relation: string, { amount = '1', by }: { amount?: string; by?: string } = {}): string {
   const also = by === undefined ? '' : `, ${by}`;
@@ -82,45 +82,45 @@ export function stepsOf(relation: string, { amount = '1', by }: { amount?: strin
     numbered AS (SELECT name, row_number() OVER (ORDER BY ends) AS no FROM days)`;
 }
 
-/** What {@link stepsOf} counts, at the end of each day. */
+/** SQL: what {@link stepsOf} counts, at the end of each day. */
 export const OPEN_BY_DAY = `SELECT d.name AS day, coalesce(sum(s.n), 0)::int AS n FROM numbered d LEFT JOIN steps s ON s.k < d.no
      GROUP BY d.name ORDER BY d.name`;
 
-/** Spans that are open at the end of the scope. Requires `spans`. */
+/** SQL: the CTE of spans that are open at the end of the scope. Requires `spans`. */
 export const OPEN_SPANS = `open_spans AS (
     SELECT s.filing_id, s.since, extract(epoch FROM scope.until - s.since)::float8 / 3600 AS hours
       FROM spans s, scope WHERE s.since < scope.until AND (s.until IS NULL OR s.until >= scope.until))`;
 
-/** A report reads years: its statements may take longer than those that somebody's filing waits for. */
+/** Longer time-outs than for the statements of filings, because a report reads years of data. */
 const TIMEOUTS = { statementMs: 120_000, queryMs: 130_000, idleInTransactionMs: 120_000 };
 
-let before: Promise<unknown> = Promise.resolve();
+let previousReport: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs `work` on a connection of its own in one snapshot: all figures of a report are of one moment. One at a time in a
- * process: many readers must not take the server's connections.
+ * Runs `work` on its own connection in one snapshot, so that all figures of a report are of one moment. A process runs
+ * one at a time, so that many readers do not take the server's connections.
  */
 export function inSnapshot<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
-  const made = before.then(() => snapshot(pool, work));
-  before = made.catch(() => undefined);
-  return made;
+  const report = previousReport.then(() => snapshot(pool, work));
+  previousReport = report.catch(() => undefined);
+  return report;
 }
 
 async function snapshot<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
   const url = pool.options.connectionString;
   if (url === undefined) throw new Error('The pool of a ledger has a connection string.');
-  const own = createPool({ url, applicationName: 'ebrc-report', max: 1, timeouts: TIMEOUTS });
+  const reportPool = createPool({ url, applicationName: 'ebrc-report', max: 1, timeouts: TIMEOUTS });
   try {
-    return await withTransaction(own, async (client) => {
+    return await withTransaction(reportPool, async (client) => {
       await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-      // Years are sorted and joined in memory; compiling a statement that runs once takes longer than it saves, and
-      // remembering looked-up rows of which each is needed once takes longer than a join of both sides.
+      // Sort and join years of data in memory. JIT costs more than it saves in a statement that runs once, and so does
+      // memoizing rows that are looked up once.
       await client.query(
         `SELECT set_config('work_mem', '64MB', true), set_config('jit', 'off', true), set_config('enable_memoize', 'off', true)`,
       );
       return work(client);
     });
   } finally {
-    await own.end();
+    await reportPool.end();
   }
 }

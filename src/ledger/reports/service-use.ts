@@ -4,7 +4,7 @@ import { RATE_LIMITS } from '../../domain/names';
 import type { Queryable } from '../pool';
 import { OPEN_BY_DAY, OPEN_SPANS, partsInScope, stateSpans, stepsOf, type DayCount, type ReportScope } from './scope';
 
-/** The state of each exporter today, with why its credentials are known to be bad. */
+/** SQL: the state of each exporter today, with the reason if its credentials are known to be bad. */
 const STANDING = `, standing AS (
     SELECT e.exporter_id, e.name, e.email, e.activates_at, p.reason,
            CASE WHEN p.reason = 'account_locked' THEN 'locked'
@@ -14,7 +14,7 @@ const STANDING = `, standing AS (
            extract(epoch FROM e.activates_at - scope.until)::float8 / 3600 AS "hoursLeft"
       FROM exporters e JOIN scope ON scope.mode = e.mode CROSS JOIN LATERAL credentials_problem(e) AS p (reason))`;
 
-/** Exporters by their standing, and the filings that wait for credentials. */
+/** Exporters by state, and the filings that wait for credentials. */
 export async function credentialStanding(db: Queryable, scope: ReportScope) {
   const sql = `${STANDING}, ${stateSpans('needs_credentials')}, ${OPEN_SPANS}, ${stepsOf('spans')}`;
   return partsInScope<{
@@ -67,7 +67,7 @@ export async function serviceUse(db: Queryable, scope: ReportScope) {
       calls: number;
       peak: number;
       refused: number;
-      /** Waiting in the workers right now. */
+      /** Calls that wait in the workers now. */
       waiting: number;
     }[];
     trend: { day: string; calls: number; refused: number }[];

@@ -24,7 +24,7 @@ async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingR
   return rows.map(({ row, mapping, extra }) => ({ row, mapping, ...(extra ? { extra } : {}) }));
 }
 
-/** What the party's live filings take, or may take, from these IRMs; of the filing itself only rows at the service. */
+/** What the party's live rows take, or may take, from these IRMs; of `exceptFiling` only rows that were submitted. */
 export async function holdsOn(
   db: Queryable,
   { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
@@ -44,12 +44,12 @@ export async function holdsOn(
   return rows;
 }
 
-/** How much the clocks of two workers may differ: the times of a row are not of one clock. */
-const CLOCKS_APART = "interval '1 day'";
+/** How much the clocks of two workers may differ: the times of a row come from different workers. */
+const MAX_CLOCK_SKEW = "interval '1 day'";
 
 /**
- * The numbers of the party's IRMs of which a live row may hold something that balances read at `readAt`, or later, do
- * not show: of every other one only certified rows count, and they are in its balance.
+ * The numbers of the party's IRMs on which live rows may hold amounts that balances read at `readAt`, or later, do not
+ * include. Other IRMs have only certified rows, which their balances include.
  */
 export async function numbersHeld(
   db: Queryable,
@@ -61,16 +61,16 @@ export async function numbersHeld(
      SELECT ${number} AS number FROM filing_rows WHERE party_id = (SELECT party_id FROM party) AND live AND state <> 'certified'
      UNION
      SELECT ${number} FROM filing_rows
-      WHERE party_id = (SELECT party_id FROM party) AND live AND state = 'certified' AND settled_at > $2::timestamptz - ${CLOCKS_APART}`,
+      WHERE party_id = (SELECT party_id FROM party) AND live AND state = 'certified' AND settled_at > $2::timestamptz - ${MAX_CLOCK_SKEW}`,
     [exporterId, readAt],
   );
   return rows.map((row) => row.number);
 }
 
 /**
- * Checks and reserves a filing's balances, less others' holds, under one lock: two filings of 8,000 on 10,000 cannot
- * both pass. Repeated after every wait. A mapping that another filing holds too is refused. `record` stores the
- * findings in the same transaction.
+ * Checks and reserves a filing's balances, less what other filings hold, under one lock: two filings of 8,000 on 10,000
+ * cannot both pass. Call it again after every wait. Refuses a mapping that another filing holds too. `record` stores
+ * the findings in the same transaction.
  */
 export async function reserveBalances<T>(
   pool: pg.Pool,
@@ -86,7 +86,7 @@ export async function reserveBalances<T>(
     );
     await lockIrms(client, mode, irms);
     await lockFiling(client, filingId);
-    // Under the lock: a row that is planned again in between is judged too.
+    // Read under the lock, so that a row that was planned again meanwhile is checked too.
     const rows = await readRowsToSend(client, filingId);
     const exporter = await lockExporter(client, exporterId);
     const findings = [
@@ -101,7 +101,7 @@ export async function reserveBalances<T>(
   });
 }
 
-/** What balances, exporter and certificates say of rows, without reserving anything. */
+/** Checks rows against balances, exporter and certificates, without reserving anything. */
 export async function balanceFindings(
   db: Queryable,
   { exporterId, rows }: { exporterId: string; rows: MappingRow[] },
@@ -111,7 +111,7 @@ export async function balanceFindings(
   return [...findings, ...(await certifiedElsewhere(db, { partyId: exporter.partyId, rows }))];
 }
 
-/** As {@link balanceFindings}, with when the oldest balance was read: ms since the epoch, null: one never was. */
+/** Findings about balances and IEC, and when the oldest balance was read; epoch ms, null: an IRM was never read. */
 export async function judgeBalances(
   db: Queryable,
   args: {
@@ -125,10 +125,10 @@ export async function judgeBalances(
   const irmNumbers = [...new Set(rows.map(({ mapping }) => mapping.irmNumber))];
   const irms = await heldIrms(db, exporterId, irmNumbers);
   const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling });
-  const known = new Set(irms.map(({ irmNumber }) => comparableText(irmNumber)));
-  const everyOne = irmNumbers.every((number) => known.has(comparableText(number)));
+  const readNumbers = new Set(irms.map(({ irmNumber }) => comparableText(irmNumber)));
+  const allRead = irmNumbers.every((number) => readNumbers.has(comparableText(number)));
   return {
     findings: [...iecWarnings(exporter), ...checkBalances(rows, irms, holds)],
-    balancesReadAt: everyOne ? Math.min(...irms.map(({ readAt }) => readAt)) : null,
+    balancesReadAt: allRead ? Math.min(...irms.map(({ readAt }) => readAt)) : null,
   };
 }

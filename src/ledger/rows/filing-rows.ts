@@ -10,7 +10,7 @@ import type { SubmissionKey } from '../../domain/filing/attempt';
 
 export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** Rows `r`, each with its certificate `c` where it has one. */
+/** SQL: rows `r`, each with its certificate `c` if it has one. */
 export const ROWS_AND_CERTIFICATES =
   'filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number';
 
@@ -32,11 +32,11 @@ const ROWS = `SELECT position, source_row AS "sourceRow", submission, serial_no 
             ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", errors, taken_over_by AS "takenOverBy"
        FROM filing_rows WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) ORDER BY position`;
 
-/** Most messages of a row in a result, and most characters of one: together they fit into a payload of Temporal. */
+/** The most messages of a row in a result, and the most characters of each, so that results fit a Temporal payload. */
 const RESULT_ERRORS = 5;
 const RESULT_ERROR_LENGTH = 300;
 
-/** The first rows of a filing for its result, in SQL; null in a state that shows none. */
+/** SQL: the first rows of a filing, for its result; null in states that show none. */
 export const resultRows = (filingId: string, state: string) =>
   `CASE WHEN ${state} IN (${SHOWS_ROWS.map((each) => `'${each}'`).join(', ')}) THEN (
      SELECT coalesce(jsonb_agg(to_jsonb(shown) - 'position' ORDER BY position), '[]') FROM (
@@ -53,7 +53,7 @@ export async function readRows(db: Queryable, filingId: string, submission?: num
   return rows;
 }
 
-/** A submission as it is sent, with its client's credentials. @throws FilingMissing */
+/** What is needed to send a submission, with the client's credentials. @throws FilingMissing */
 export async function readToSend(db: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await db.query<
     Pick<FilingRecord, 'exporterId' | 'uploadType' | 'declaration'> & {
@@ -71,7 +71,7 @@ export async function readToSend(db: Queryable, { filingId, submission }: Submis
   return rows[0];
 }
 
-/** Moves a submission's open rows (null: all) to a state in which they hold their mappings too. @returns how many */
+/** Moves a submission's open rows (null: the filing's) to a state that keeps their mappings held. @returns how many */
 export async function moveRows(
   db: Queryable,
   args: { filingId: string; submission: number | null; state: 'submitted' | 'unknown' | 'abandoned_after_send' },
@@ -106,7 +106,7 @@ export async function countOpenRows(db: Queryable, filingId: string, submission?
   return rows[0]?.n ?? 0;
 }
 
-/** Rows by outcome as a filing's counts, and where from; a condition on the rows `r` follows. */
+/** SQL: the counts of a filing's rows by outcome, with the FROM clause; a condition on the rows `r` must follow. */
 export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.state = 'certified')::int AS certified,
             count(*) FILTER (WHERE r.state = 'certified' AND c.archived_at IS NOT NULL)::int AS archived,
@@ -115,7 +115,7 @@ export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.${IS_OPEN})::int AS open
        FROM ${ROWS_AND_CERTIFICATES}`;
 
-/** Rows of a party that a certificate can be: sent without one, or released as absent. Only `mine` may get it. */
+/** Rows of a party that may get a certificate: sent without one, or released as absent. `mine`: this submission's. */
 export async function candidateRows(
   db: Queryable,
   { filingId, submission, exporterId }: SubmissionKey & { exporterId: string },

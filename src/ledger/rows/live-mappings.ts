@@ -9,19 +9,18 @@ import { mappingIdentity } from '../../domain/identity';
 import { IS_IN_DOUBT } from '../gates/attempts';
 import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
-import type { Predecessor } from './row-takeover';
 
-/** A sent row is in doubt too while the answer of an attempt can no longer come, or named no request. */
+/** SQL: whether row `o` is in doubt, as a submitted row is once its answer can no longer come, or named no request. */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
   (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission
     AND ${IS_IN_DOUBT}
     AND (a.verdict = 'accepted' OR a.reason IS NOT NULL OR a.marked_at + (coalesce(a.timeout_ms, 0) + 30000) * interval '1 ms' < clock_timestamp()))))`;
 
-/** The columns of a {@link Holder}: of row `o` of filing `f`. */
-const HOLDER = `f.filing_id AS "filingId", f.reference, f.n, f.state, f.made_at AS "madeAt",
+/** SQL: columns of a {@link Holder}, from row `o` of filing `f`. */
+const HOLDER_COLUMNS = `f.filing_id AS "filingId", f.reference, f.n, f.state, f.made_at AS "madeAt",
             o.state = 'certified' AS certified, ${IN_DOUBT} AS "inDoubt"`;
 
-/** A live row that holds a mapping: its own, or one of its lineage. */
+/** A live row that holds a mapping, its own or one of its lineage. */
 interface Holder {
   fingerprint: string;
   ordinal: number;
@@ -30,24 +29,24 @@ interface Holder {
   n: number;
   state: FilingState;
   madeAt: Date;
-  /** Whether the row itself has its certificate, whatever became of the others of its filing. */
+  /** Whether this row has its certificate, whatever the state of its filing. */
   certified: boolean;
-  /** Whether the row's outcome is unknown, or it was abandoned after the send: it may still become a certificate. */
+  /** Whether the row's outcome is unknown or it was abandoned after the send, so it may still become a certificate. */
   inDoubt: boolean;
 }
 
-/** A row's claim on its mapping and on those of its lineage, and why it may stand beside other rows. */
+/** A row's claim on the mappings of its lineage, and why it is permitted beside other rows. */
 export interface MappingClaim {
   fingerprint: string;
-  /** Null: a new one begins. */
+  /** Null: the row starts a new lineage. */
   lineage: string | null;
   held: { fingerprint: string; ordinal: number }[];
   permit: { reason: string; besides: string[] } | null;
 }
 
 /**
- * Decides whether rows may claim their mappings and those they take over. A second live row must be permitted, beside
- * holders that were named; beside a row in doubt or abandoned after the send two persons must have permitted it.
+ * Decides whether rows may claim their mappings and those that they take over. A second live row needs a permission
+ * beside the holders that were named, and one by two persons beside a row in doubt or abandoned after the send.
  */
 export async function judgeClaims(
   db: Queryable,
@@ -55,7 +54,8 @@ export async function judgeClaims(
     partyId: number;
     rows: readonly MappingRow[];
     permitted: readonly PermittedDuplicate[];
-    predecessors?: readonly (Predecessor | null)[];
+    /** What each row takes over, if anything. */
+    predecessors?: readonly ({ lineage: string; fingerprints: string[] } | null)[];
   },
 ): Promise<{ claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] }> {
   const { partyId, rows, permitted, predecessors = [] } = args;
@@ -65,7 +65,7 @@ export async function judgeClaims(
   const found = await liveHolders(db, wanted.flat());
   const holdersOf = groupBy(found, ({ fingerprint }) => fingerprint);
   const permits = found.length === 0 ? new Map<string, Permit>() : await readPermits(db, wanted.flat());
-  const asked = new Map(permitted.map((permit) => [permit.row, permit]));
+  const permitByRow = new Map(permitted.map((permit) => [permit.row, permit]));
 
   const next = new Map([...holdersOf].map(([fingerprint, [top]]) => [fingerprint, top.ordinal + 1]));
   const claims: MappingClaim[] = [];
@@ -81,7 +81,7 @@ export async function judgeClaims(
       continue;
     }
     const holders = fingerprints.flatMap((fingerprint) => holdersOf.get(fingerprint) ?? []);
-    const permit = asked.get(row.row);
+    const permit = permitByRow.get(row.row);
     if (permit && holders.every((holder) => mayStandBeside(holder, permit, permits))) {
       const besides = [...new Set(holders.map(({ filingId }) => filingId))];
       for (const key of new Set(holders.map(permitKey))) {
@@ -111,17 +111,17 @@ function mayStandBeside(holder: Holder, { besides }: PermittedDuplicate, permits
 
 const permitKey = ({ fingerprint, filingId }: Pick<Holder, 'fingerprint' | 'filingId'>) => `${fingerprint} ${filingId}`;
 
-/** The rows `r` of a filing, with what they hold, and each other row `o` that holds the same without a permission. */
+/** SQL: rows `r`, and each row `o` of another filing that holds the same mapping without a permission. */
 const COLLIDING = `filing_rows r JOIN held_mappings h USING (filing_id, position)
        JOIN held_mappings t ON t.fingerprint = h.fingerprint AND t.filing_id <> h.filing_id
        JOIN filing_rows o ON o.filing_id = t.filing_id AND o.position = t.position
         AND o.filing_id <> ALL (coalesce(r.permit_besides, '{}')) AND r.filing_id <> ALL (coalesce(o.permit_besides, '{}'))`;
 
-/** Rows still to be sent that another filing holds too, unpermitted: their parties turned out to be one. */
+/** Refuses unsent rows whose mapping another filing holds too without a permission, as after parties were merged. */
 export async function collidingClaims(db: Queryable, filingId: string): Promise<Finding[]> {
   const { rows } = await db.query<Holder & Pick<MappingRow, 'row' | 'mapping'>>(
     `SELECT DISTINCT ON (r.position, f.filing_id) r.source_row AS row, r.mapping, t.fingerprint, t.ordinal,
-            ${HOLDER}
+            ${HOLDER_COLUMNS}
        FROM ${COLLIDING} JOIN filings f ON f.filing_id = o.filing_id
       WHERE r.filing_id = $1 AND r.submitted_at IS NULL ORDER BY r.position, f.filing_id`,
     [filingId],
@@ -130,7 +130,7 @@ export async function collidingClaims(db: Queryable, filingId: string): Promise<
   return rows.map(({ row, mapping, ...holder }) => refusal({ row, mapping }, [holder], option));
 }
 
-/** The filing that holds a submission's mapping unpermitted, as after a merge or restored sends; or null. */
+/** The filing that also holds a submission's mapping without a permission, as after a merge or an import; or null. */
 export async function holderBeside(db: Queryable, filingId: string, submission: number): Promise<string | null> {
   const { rows } = await db.query<{ filingId: string }>(
     `SELECT o.filing_id AS "filingId" FROM ${COLLIDING}
@@ -142,7 +142,7 @@ export async function holderBeside(db: Queryable, filingId: string, submission: 
 
 async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(
-    `SELECT h.fingerprint, h.ordinal, ${HOLDER}
+    `SELECT h.fingerprint, h.ordinal, ${HOLDER_COLUMNS}
        FROM held_mappings h JOIN filing_rows o USING (filing_id, position) JOIN filings f USING (filing_id)
       WHERE h.fingerprint = ANY($1) ORDER BY h.ordinal DESC`,
     [fingerprints],
@@ -150,24 +150,24 @@ async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holde
   return rows;
 }
 
-/** How many live rows with a mapping stand beside a filing's: of a permission `p`. */
-const STANDING_BESIDE = `(SELECT count(*)::int FROM held_mappings h JOIN filing_rows o USING (filing_id, position)
+/** SQL: how many live rows with the mapping of permission `p` were already permitted beside its filing. */
+const PERMITTED_BESIDE = `(SELECT count(*)::int FROM held_mappings h JOIN filing_rows o USING (filing_id, position)
   WHERE h.fingerprint = p.fingerprint AND p.filing_id = ANY(o.permit_besides))`;
 
 interface Permit {
-  /** How many more rows two persons have permitted beside a holder in doubt. */
+  /** How many more rows may be filed beside a holder in doubt, as two persons permitted. */
   left: number;
   named: boolean;
 }
 
-/** By fingerprint and filing: what may stand beside it. */
+/** Permissions by fingerprint and filing. */
 async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<string, Permit>> {
   const { rows } = await db.query<Permit & { fingerprint: string; filingId: string }>(
-    `SELECT fingerprint, filing_id AS "filingId", by_persons - ${STANDING_BESIDE} AS left, named FROM permits p
+    `SELECT fingerprint, filing_id AS "filingId", by_persons - ${PERMITTED_BESIDE} AS left, named FROM permits p
       WHERE fingerprint = ANY($1)`,
     [fingerprints],
   );
-  return new Map(rows.map(({ left, named, ...of }) => [permitKey(of), { left, named }]));
+  return new Map(rows.map(({ left, named, ...holder }) => [permitKey(holder), { left, named }]));
 }
 
 async function rememberNamed(db: Queryable, holders: readonly Holder[]): Promise<void> {
@@ -189,10 +189,10 @@ export async function positionsInDoubt(db: Queryable, filingId: string): Promise
   return rows.map(({ position }) => position);
 }
 
-/** Whether two persons have permitted a row beside each of these of a filing, and none was filed since. */
+/** Whether two persons have permitted a row beside each of these rows, and the permission is still unused. */
 export async function isPermitted(db: Queryable, filingId: string, positions: readonly number[]): Promise<boolean> {
   const { rows } = await db.query<{ open: boolean }>(
-    `SELECT coalesce(bool_and(coalesce((SELECT by_persons - ${STANDING_BESIDE} FROM permits p
+    `SELECT coalesce(bool_and(coalesce((SELECT by_persons - ${PERMITTED_BESIDE} FROM permits p
          WHERE p.fingerprint = m.fingerprint AND p.filing_id = m.filing_id), 0) > 0), false) AS open
        FROM held_mappings m WHERE m.filing_id = $1 AND m.position = ANY($2)`,
     [filingId, positions],
@@ -200,14 +200,14 @@ export async function isPermitted(db: Queryable, filingId: string, positions: re
   return rows[0]?.open ?? false;
 }
 
-/** Records that two persons permit one more row beside each of these, which are in doubt or were abandoned. */
+/** Records that two persons permit one more row beside each of these rows. */
 export async function permitBeside(
   client: Queryable,
   { filingId, positions }: { filingId: string; positions: readonly number[] },
 ): Promise<void> {
   await client.query(
     `INSERT INTO permits (fingerprint, filing_id, by_persons)
-     SELECT fingerprint, filing_id, ${STANDING_BESIDE} + count(*) FROM held_mappings p WHERE filing_id = $1 AND position = ANY($2)
+     SELECT fingerprint, filing_id, ${PERMITTED_BESIDE} + count(*) FROM held_mappings p WHERE filing_id = $1 AND position = ANY($2)
       GROUP BY fingerprint, filing_id
      ON CONFLICT (fingerprint, filing_id) DO UPDATE SET by_persons = excluded.by_persons`,
     [filingId, positions],
@@ -237,7 +237,7 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
   };
 }
 
-/** Unique among live rows: party, colon, hash of the mapping. One statement moves rows to another party. */
+/** A mapping's fingerprint: party, colon, hash. The prefix lets one statement move rows between parties. */
 export function fingerprintOf(partyId: number, mapping: Mapping): string {
   return `${partyId}:${createHash('sha256').update(mappingIdentity(mapping)).digest('hex')}`;
 }

@@ -1,4 +1,4 @@
-/** Rows that continue rejected or refused ones: one lineage, of which one row at most may be live. */
+/** Rows that take over rejected or refused ones. They share a lineage, of which at most one row may be live. */
 import { groupBy } from '../../domain/values';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import { comparableText, irmIdentity, sameId, type IrmNames } from '../../domain/identity';
@@ -19,12 +19,7 @@ interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
   takenOverBy: string | null;
 }
 
-export interface Predecessor {
-  lineage: string;
-  fingerprints: string[];
-}
-
-/** The filings under a reference and their IRMs, to be locked before {@link judgeTakeOver}. `n`: of the next filing. */
+/** Filings under a reference and their IRMs, to lock before {@link judgeTakeOver}. `n`: the next filing's number. */
 export async function filedBefore(
   client: Queryable,
   { mode, reference, n }: Reference & { n?: number },
@@ -39,7 +34,7 @@ export async function filedBefore(
 }
 
 interface Successor extends Reference {
-  /** The number of the filing under its reference, which follows the last one. */
+  /** The filing's number under its reference, which follows the last one. */
   n: number;
   exporterId: string;
   corrects: string | null;
@@ -47,11 +42,14 @@ interface Successor extends Reference {
   fingerprints: readonly string[];
 }
 
-/** What the rows of a correction (by serial number) or of a refiled reference (by mapping) take over. */
+/** The rows that a correction (by serial number) or a reference filed again (by mapping) takes over. */
 export async function judgeTakeOver(
   client: Queryable,
   successor: Successor,
-): Promise<{ predecessors: (Predecessor | null)[]; findings: [] } | { predecessors: null; findings: Finding[] }> {
+): Promise<
+  | { predecessors: ({ lineage: string; fingerprints: string[] } | null)[]; findings: [] }
+  | { predecessors: null; findings: Finding[] }
+> {
   const { corrects, rows, exporterId } = successor;
   const earlier = await readEarlier(client, successor);
   const bySerial = new Map(
@@ -95,14 +93,14 @@ async function readEarlier(client: Queryable, { mode, reference, n }: Successor)
   return rows;
 }
 
-/** Whoever files a reference again files all of it: a certified row, or one under way, needs a correction instead. */
+/** A reference is filed again as a whole, so none of its rows may be certified or under way. */
 function refuseLive({ reference }: Successor, earlier: EarlierRow[]): Finding[] {
   const live = earlier.filter((row) => row.live);
   const [first] = live;
   if (!first) return [];
   const text =
     `${live.length} rows of reference ${reference} are certified or under way (filing ${first.filingId}, serialNo ` +
-    `${first.serialNo}: ${first.state}), so that it is not filed again: see \`ebrc show\` of it, and correct its errored ` +
+    `${first.serialNo}: ${first.state}), so it cannot be filed again: see \`ebrc show\` of it, and correct its errored ` +
     'rows, or use another reference.';
   return [refusal('reference_live', null, first.filingId, text)];
 }
@@ -125,10 +123,10 @@ function judgeCorrected(
   return [refusal('not_correctable', row, holder ?? corrects, text)];
 }
 
-/** Each lineage is continued by one row: by mapping, the newest first; else by IRM and document, or serial number. */
+/** Matches each row to one lineage, newest first: by mapping, else by IRM and document, else by serial number. */
 function byMapping({ rows, fingerprints }: Successor, earlier: EarlierRow[]): (EarlierRow | undefined)[] {
   const continued = new Set<string>();
-  const free = (suits: (row: EarlierRow) => boolean) =>
+  const findFree = (suits: (row: EarlierRow) => boolean) =>
     earlier.find((row) => !continued.has(row.lineage) && suits(row));
   const rules: ((row: EarlierRow, now: MappingRow, fingerprint: string | undefined) => boolean)[] = [
     (row, { mapping }, fingerprint) => row.fingerprint === fingerprint && row.serialNo === mapping.serialNo,
@@ -139,7 +137,8 @@ function byMapping({ rows, fingerprints }: Successor, earlier: EarlierRow[]): (E
   const found = new Map<number, EarlierRow>();
   for (const suits of rules) {
     for (const [position, row] of rows.entries()) {
-      const continuedRow = found.get(position) ?? free((each) => suits(each, row, fingerprints[position]));
+      const continuedRow =
+        found.get(position) ?? findFree((candidate) => suits(candidate, row, fingerprints[position]));
       if (!continuedRow) continue;
       continued.add(continuedRow.lineage);
       found.set(position, continuedRow);
@@ -155,7 +154,7 @@ function refusal(code: string, row: number | null, filingId: string, message: st
   return { ...errorAt(row, row === null ? null : 'serialNo', code, message), filingId };
 }
 
-/** Rows of these lineages that wait for a correction wait no more: the filing has taken them over. */
+/** Marks rows of these lineages that wait for a correction as taken over by the filing. */
 export async function takeOverRows(
   client: Queryable,
   { filingId, lineages }: { filingId: string; lineages: readonly string[] },
@@ -166,10 +165,10 @@ export async function takeOverRows(
       WHERE lineage = ANY($2) AND filing_id <> $1 AND state = 'needs_correction' RETURNING filing_id AS parent`,
     [filingId, lineages],
   );
-  for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
+  for (const parent of new Set(rows.map((row) => row.parent))) await updateQuestionsOfEnded(client, parent);
 }
 
-/** Returns rows to the filings that they were taken over from, where nothing of the correction is held. */
+/** Returns rows to the filings that they were taken over from, if no row of the correction is live. */
 export async function giveRowsBack(client: Queryable, filingId: string): Promise<void> {
   const { rows } = await client.query<{ parent: string }>(
     `UPDATE filing_rows SET state = 'needs_correction', taken_over_by = NULL
@@ -177,21 +176,38 @@ export async function giveRowsBack(client: Queryable, filingId: string): Promise
      RETURNING filing_id AS parent`,
     [filingId],
   );
-  for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
+  for (const parent of new Set(rows.map((row) => row.parent))) await updateQuestionsOfEnded(client, parent);
 }
 
-/** An ended filing asks for a correction only while rows of it wait for one; what else it asks stays. */
-export async function updateCorrectionAttention(client: Queryable, filingId: string): Promise<void> {
-  const { rows } = await client.query<{ n: number; at: Date }>(
-    `SELECT (SELECT count(*)::int FROM filing_rows WHERE filing_id = $1 AND state = 'needs_correction') AS n, now() AS at
-       FROM filings WHERE filing_id = $1 AND closed_at IS NOT NULL`,
+/**
+ * Updates the questions of an ended filing that follow from its rows: a correction, while rows wait for one; unless it
+ * was abandoned, also what became of rows that count as sent since, or that certificates contradict its final state.
+ */
+export async function updateQuestionsOfEnded(client: Queryable, filingId: string): Promise<void> {
+  const { rows } = await client.query<{ waiting: number; changed: string | null; at: Date }>(
+    `SELECT waiting, now() AS at, CASE
+              WHEN state = 'abandoned' THEN NULL
+              WHEN open > 0 THEN open || ' of its rows count as sent since it has ended, and have no outcome. Look at the portal, and '
+                || 'say what became of them: ebrc resolve ' || filing_id
+              WHEN (state = 'partly_certified' AND certified = rows) OR (state IN ('needs_correction', 'rejected') AND certified > 0)
+                THEN 'It has ended as ' || state || ', but ' || certified || ' of its ' || rows || ' rows are certified since.' END AS changed
+       FROM (SELECT filing_id, f.state, count(*) AS rows, count(*) FILTER (WHERE r.state = 'certified') AS certified,
+                    count(*) FILTER (WHERE r.live AND r.state <> 'certified') AS open,
+                    count(*) FILTER (WHERE r.state = 'needs_correction')::int AS waiting
+               FROM filings f JOIN filing_rows r USING (filing_id) WHERE filing_id = $1 AND closed_at IS NOT NULL
+              GROUP BY filing_id) AS ended`,
     [filingId],
   );
-  const [waiting] = rows;
-  if (!waiting) return;
-  const { n, at } = waiting;
-  const about = { filingId, kind: 'needs_correction', at };
-  if (n === 0) return closeQuestion(client, about);
-  const text = `${n} of its rows wait for a correction: ebrc correct ${filingId} FILE`;
-  await askAbout(client, { ...about, text, until: 'state' });
+  const [ended] = rows;
+  if (!ended) return;
+  const { waiting, changed, at } = ended;
+  const correction = { filingId, kind: 'needs_correction', at };
+  if (waiting === 0) await closeQuestion(client, correction);
+  else {
+    const text = `${waiting} of its rows wait for a correction: ebrc correct ${filingId} FILE`;
+    await askAbout(client, { ...correction, text, until: 'state' });
+  }
+  const outcome = { filingId, kind: 'changed_after_end', at };
+  if (changed === null) await closeQuestion(client, outcome);
+  else await askAbout(client, { ...outcome, text: changed, until: 'fact' });
 }

@@ -1,4 +1,4 @@
-/** What rests on a whole ledger: the first byte of a send, and whatever is concluded from what it says of the past. */
+/** Operations that need a whole ledger: writing the first byte of a send, and every conclusion about past sends. */
 import type pg from 'pg';
 import { lockFiling, type LockedFiling } from '../filings/filing-lock';
 import { withConnection, type Connection, type Queryable } from '../pool';
@@ -19,20 +19,20 @@ import {
   type SendStore,
 } from './sends';
 
-/** Marked attempts of a filing: one of them, or all. */
+/** The marked attempts of a filing: one, or all (null). */
 interface Marks {
   filingId: string;
   attemptId: string | null;
   at: Date;
 }
 
-/** Whether the record of a marked number is void, by its number: then nothing was or will be written under it. */
+/** By send number: whether its record is void, so that nothing was or will be written under it. */
 type Filed = ReadonlyMap<number, boolean>;
 
 /**
- * Concludes something about a filing in one transaction, on a primary whose ledger was held against the store before.
- * @param judged of these marks each has its record then, a void one where there was none, which closes its attempt
- * @throws LedgerPutBack, SendStoreError: then nothing can be concluded
+ * Concludes something about a filing in one transaction, on a primary, after the ledger was compared with the store.
+ * @param judged marks that get a void record first where they have none, which closes their attempts
+ * @throws LedgerPutBack, SendStoreError if nothing can be concluded
  */
 export async function concludeOnWholeLedger<T>(
   pool: pg.Pool,
@@ -59,7 +59,7 @@ export async function concludeOnWholeLedger<T>(
   });
 }
 
-/** Runs `close` under the filing's lock once every mark has its record: comparisons would stop at a gap. */
+/** Runs `close` under the filing's lock once every mark has its record, because comparisons would stop at a gap. */
 export async function closeFiled<T>(
   connection: Connection,
   store: SendStore,
@@ -70,7 +70,7 @@ export async function closeFiled<T>(
     const filed = await fileMarks(connection, store, marks);
     const closed = await connection.transaction(async (client) => {
       const filing = await lockFiling(client, marks.filingId);
-      // Marked since: once more. An attempt is marked once.
+      // Marked meanwhile: repeat. This ends, because an attempt is marked once.
       if ((await readMarks(client, marks)).some(({ number }) => !filed.has(number))) return null;
       return { result: await close(client, filing, filed) };
     });
@@ -78,7 +78,7 @@ export async function closeFiled<T>(
   }
 }
 
-/** Gives every number of the marks a record, void where there was none: its sender writes nothing if it wakes later. */
+/** Creates a void record for marks that have none, so that the sender writes nothing if it wakes later. */
 async function fileMarks(db: Queryable, store: SendStore, marks: Marks): Promise<Filed> {
   const filed = new Map<number, boolean>();
   const found = await readMarks(db, marks);
@@ -86,8 +86,8 @@ async function fileMarks(db: Queryable, store: SendStore, marks: Marks): Promise
   const { ledgerId, seen } = await claimStore(db, store);
   for (const mark of found) {
     const { number } = mark;
-    // What was seen once and is gone now was lost by the store, and says nothing about the send; nor does a void one
-    // that was put in its place.
+    // A record that was seen before and is gone was lost by the store, which proves nothing about the send; nor does a
+    // void record that replaced it.
     const lost = mark.counted || (number <= seen && (await readSend(store, ledgerId, number)) === null);
     const record = lost ? null : await createOrRead(store, voidRecord({ ...mark, ledgerId, at: marks.at }));
     filed.set(number, record?.void ?? false);
@@ -95,7 +95,7 @@ async function fileMarks(db: Queryable, store: SendStore, marks: Marks): Promise
   return filed;
 }
 
-/** Closes the marked attempts of which every number is void, and plans their rows again. Must run in a transaction. */
+/** Closes the marked attempts whose numbers are all void, and plans their rows again. Requires a transaction. */
 export async function closeVoided(client: Queryable, marks: Marks, filed: Filed): Promise<void> {
   const found = await readMarks(client, marks);
   const written = new Set(found.filter(({ number }) => !filed.get(number)).map(({ attemptId }) => attemptId));
@@ -104,7 +104,7 @@ export async function closeVoided(client: Queryable, marks: Marks, filed: Filed)
     if (!written.has(attemptId)) await judgeUnsent(client, { attemptId, proof: 'void', reason, at: marks.at });
 }
 
-/** Numbers of marked attempts, without marks that nothing can be proven of: the store lost sends as well. */
+/** Send numbers of marked attempts, except of a lost time: a missing record proves nothing about those. */
 async function readMarks(db: Queryable, { filingId, attemptId }: Marks) {
   const { rows } = await db.query<{ number: number; sender: string; attemptId: string; counted: boolean }>(
     `SELECT s.number::float8 AS number, s.sender, attempt_id AS "attemptId", s.counted FROM attempts a JOIN sends s USING (attempt_id)
@@ -116,8 +116,8 @@ async function readMarks(db: Queryable, { filingId, attemptId }: Marks) {
 }
 
 /**
- * Counts a marked send before its first byte: its record, the ledger held against the store, its own mark.
- * @returns null when it may be written, else why not @throws LedgerPutBack, SendStoreError: it may not
+ * Counts a marked send before its first byte: creates its record, compares ledger and store, and checks its own mark.
+ * @returns null if it may be written, else why not @throws LedgerPutBack, SendStoreError: it may not
  */
 export async function countSend(
   pool: pg.Pool,
@@ -127,7 +127,7 @@ export async function countSend(
     attemptId: string;
     sender: string;
     at: Date;
-    /** This process's settle window and HTTP time-out: whoever judges the send later may have others. */
+    /** This process's settle window and HTTP time-out, because whoever judges the send later may have others. */
     settleMs: number;
     timeoutMs: number;
   },
@@ -136,10 +136,10 @@ export async function countSend(
   const storeId = await storeIdOf(store);
   return withConnection(pool, async (connection) => {
     const { content, ...identity } = await readToCount(connection, attemptId);
-    const known = await claimStoreOf(connection, storeId, identity);
+    const claimed = await claimStoreOf(connection, storeId, identity);
     const kept = await createOrRead(store, {
       version: 1,
-      ledgerId: known.ledgerId,
+      ledgerId: claimed.ledgerId,
       number,
       sender,
       void: false,
@@ -150,8 +150,8 @@ export async function countSend(
       content,
     });
     if (kept?.sender !== sender || kept.void) return `send number ${number} has been taken or given up`;
-    const compared = await assertWhole(connection, store, { storeId, known });
-    // A number below has no record yet: the one that is there is noted by itself.
+    const compared = await assertWhole(connection, store, { storeId, known: claimed });
+    // If a lower number has no record yet, this send's record has to be noted separately.
     if (number > (compared.whole?.number ?? compared.identity.seen))
       await connection.query('UPDATE sends SET counted = true WHERE number = $1 AND sender = $2', [number, sender]);
     return (await stillCounts(connection, compared, send))
@@ -160,7 +160,7 @@ export async function countSend(
   });
 }
 
-/** The ledger's identity, and what the record of a send keeps of the ledger's tables. */
+/** The ledger's identity, and the content of a send's record. */
 export async function readToCount(db: Queryable, attemptId: string): Promise<Identity & { content: string | null }> {
   const { rows } = await db.query<Identity & { content: string | null }>(
     `SELECT ${IDENTITY}, ${CONTENT_OF_SEND} AS content FROM ledger_identity`,

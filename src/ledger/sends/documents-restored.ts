@@ -12,12 +12,12 @@ import { importSends, type ImportedSends } from './send-import';
 import { NOBODY, voidRecord } from './send-record';
 import { createOrRead, readIdentity, storeIdOf, type SendStore } from './sends';
 
-/** How far back certificates are read if it is not known when the ledger was copied: the widest window. */
+/** How far back certificates are read if it is unknown when the ledger was copied: the widest window. */
 const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
 
 /**
- * Ledger and store went back together: everything unsettled is of unknown outcome, and a party's filings wait until its
- * certificates were read `waitMs` after now. May be repeated.
+ * Ledger and store were put back together: everything unsettled gets an unknown outcome, and a party's filings wait
+ * until its certificates were read `waitMs` after now. May be repeated.
  */
 export async function documentsRestored(
   pool: pg.Pool,
@@ -25,8 +25,8 @@ export async function documentsRestored(
   { at, by, waitMs }: { at: Date; by: string; waitMs: number },
 ): Promise<ImportedSends> {
   const storeId = await storeIdOf(store);
-  // First, so that nothing is opened to be sent wherever this is interrupted. Given again later, the ledger's last move
-  // is younger than the copy: the earlier day stands. A sender's window may be longer than this process's.
+  // Comes first, so that no attempt is opened if this is interrupted. In a repeated call the ledger's last move is
+  // younger than the copy, so the earlier day is kept. A sender's window may be longer than this process's.
   await pool.query(
     `UPDATE ledger_identity SET store_id = $4, restored_at = coalesce(restored_at, clock_timestamp()),
        certificates_after = greatest($1, $5::timestamptz + (SELECT max(settle_ms) FROM attempts) * interval '1 ms'),
@@ -41,11 +41,11 @@ export async function documentsRestored(
       at,
     ],
   );
-  // A mark without a record proves nothing here: the copy may have been taken between the two.
+  // A mark without a record proves nothing here, because the copy may have been taken between the two.
   await pool.query(`UPDATE attempts SET reason = $1 WHERE verdict = 'marked' AND reason IS NULL`, [PUT_BACK_TOGETHER]);
   const result = await importSends(pool, store, { at, by, mayHaveLost: true });
   await raiseSendNumber(pool, store, at);
-  // Nothing of a filing was sent before it was made; else since the last that the copy knows of.
+  // A filing may have been sent since it was made, or since the last move that the copy has, if that is later.
   const { rows } = await pool.query<{ filingId: string; since: Date }>(
     `SELECT filing_id AS "filingId", greatest(made_at, certificates_from + interval '1 day') AS since
        FROM filings, ledger_identity WHERE closed_at IS NULL ORDER BY filing_id`,
@@ -57,7 +57,7 @@ export async function documentsRestored(
   return result;
 }
 
-/** A record with the highest number: whatever is missing below it is missing for good. */
+/** Adds a record with the highest number: a record that is missing below it is missing for good. */
 async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promise<void> {
   const { ledgerId } = await readIdentity(pool);
   const { rows } = await pool.query<{ n: number }>(
@@ -69,13 +69,13 @@ async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promi
   await pool.query('UPDATE ledger_identity SET sends_seen = $1', [number]);
 }
 
-/** `since`: from when on it may have been sent. @returns whether anything is in doubt now */
+/** Marks what may have been sent of a filing since `since`. @returns whether anything is in doubt */
 async function markFilingUnknown(
   client: Queryable,
   { filingId, since, at, by }: { filingId: string; since: Date; at: Date; by: string },
 ): Promise<boolean> {
   const filing = await lockFiling(client, filingId);
-  // Perhaps it was never sent: a certificate that was not there before it may be another lost filing's all the same.
+  // Drop the snapshot: the attempt may never have been sent, and a new certificate may be another lost filing's.
   const { rows: open } = await client.query<{ attemptId: string }>(
     `UPDATE attempts SET snapshot_id = NULL WHERE filing_id = $1 AND verdict = 'open' RETURNING attempt_id AS "attemptId"`,
     [filingId],
@@ -101,7 +101,7 @@ async function markFilingUnknown(
   if (doubted === 0) return false;
   const attention = `It is not known whether the filing was sent: ${PUT_BACK_TOGETHER}. Evidence is gathered.`;
   const event = { kind: 'documents_restored', who: by, text: PUT_BACK_TOGETHER };
-  const asked = { state: 'outcome_unknown' as const, attention, needsAttention: true };
-  await writeMove(client, { filingId, seq: (filing?.seq ?? 0) + LOST_MOVES, ...asked, at, event });
+  const question = { state: 'outcome_unknown' as const, attention, needsAttention: true };
+  await writeMove(client, { filingId, seq: (filing?.seq ?? 0) + LOST_MOVES, ...question, at, event });
   return true;
 }

@@ -9,22 +9,22 @@ import { compareSends, readIdentity, readSend, SendStoreError, storeIdOf, type S
 export interface LedgerStatus {
   ledgerId: string;
   sendNumber: number;
-  /** Up to this number the store is known to have the record of every send: comparisons begin above it. */
+  /** Up to this number the store is known to have the record of every send; comparisons start above it. */
   comparedTo: number;
   /** Number of the newest send in the store; null: there is none, or the store cannot be read. */
   newestInStore: number | null;
   unknownSends: number;
   storeId: string | null;
-  /** Filings whose moves are not those that the record of a send has: they were changed afterwards. */
+  /** Filings whose moves differ from those in a send's record, because somebody changed them afterwards. */
   rewritten: { filingId: string; sendNumber: number }[];
-  /** Whether the ledger knows every send, in the store that has them. */
+  /** Whether the ledger knows every send in its store. */
   whole: boolean;
   problem: string | null;
-  /** Until then, and until its certificates are read after it, no exporter's filings are sent; null: nothing waits. */
+  /** An exporter's filings wait until its certificates were read after this time; null: none wait. */
   filingsWaitUntil: string | null;
 }
 
-/** As many of the newest sends have their filing's moves held against their records: each costs a read of the store. */
+/** How many of the newest sends have their filings' moves checked, because each costs a read of the store. */
 const SENDS_WITH_MOVES = 1_000;
 const READS_AT_ONCE = 16;
 
@@ -34,7 +34,7 @@ export async function readLedgerStatus(db: Queryable, store: SendStore): Promise
   const { rows } = await db.query<{ filingsWaitUntil: string | null }>(
     `SELECT ${ISO('certificates_after')} AS "filingsWaitUntil" FROM ledger_identity`,
   );
-  const known = { ledgerId, sendNumber, storeId, comparedTo: seen, filingsWaitUntil: null, ...rows[0] };
+  const status = { ledgerId, sendNumber, storeId, comparedTo: seen, filingsWaitUntil: null, ...rows[0] };
   try {
     const { unknown, listed } = await compareSends(db, store, { storeId: await storeIdOf(store) });
     const newest = listed.at(-1) ?? (seen > 0 ? seen : null);
@@ -43,10 +43,10 @@ export async function readLedgerStatus(db: Queryable, store: SendStore): Promise
     const problem = whole
       ? rewrittenText(rewritten)
       : 'The ledger was put back to an earlier state. Run: ebrc ledger restored';
-    return { ...known, newestInStore: newest, unknownSends: unknown.length, whole, rewritten, problem };
+    return { ...status, newestInStore: newest, unknownSends: unknown.length, whole, rewritten, problem };
   } catch (error) {
     if (!(error instanceof SendStoreError)) throw error;
-    return { ...known, newestInStore: null, unknownSends: 0, rewritten: [], whole: false, problem: error.message };
+    return { ...status, newestInStore: null, unknownSends: 0, rewritten: [], whole: false, problem: error.message };
   }
 }
 
@@ -57,7 +57,7 @@ function rewrittenText(rewritten: LedgerStatus['rewritten']): string | null {
   return `The history of ${filings.length} filings is not the one that their sends recorded (${few}): somebody changed the ledger. \`ebrc evidence FILING\` has both.`;
 }
 
-/** Of the newest sends; those that were brought back after a restore have lost the moves that they recorded. */
+/** Checks the newest sends, except those of restored filings, which have lost the moves that their sends recorded. */
 async function rewrittenFilings(
   db: Queryable,
   store: SendStore,

@@ -19,23 +19,23 @@ import { SENT_BEFORE } from '../submissions/known-sends';
 import { lockForRebuild, rebuildFiling, rebuildSnapshot } from './send-rebuild';
 
 export interface ImportedSends {
-  /** Filings of which a send was brought back; their outcome is unknown until evidence settles it. */
+  /** Filings with an imported send; their outcome is unknown until evidence settles it. */
   filings: string[];
   sends: number;
-  /** Numbers whose record cannot be read, so that their sends cannot be brought back. */
+  /** Numbers whose record cannot be read, so that their sends cannot be imported. */
   unreadable: number[];
 }
 
-/** Held for a whole import: one importer at a time. */
+/** Advisory lock for a whole import: one importer at a time. */
 const IMPORTER_LOCK = 4_203_001;
-const IMPORTER_WAITS_MS = 20_000;
-const IMPORTER_LOOKS_MS = 250;
-/** A suspended worker may write its record during the import; then there is one more to import. */
+const IMPORTER_TIMEOUT_MS = 20_000;
+const IMPORTER_RETRY_MS = 250;
+/** Rounds of an import at most; a further one is needed when a suspended worker writes its record meanwhile. */
 const ROUNDS = 20;
 
 /**
- * Brings back the sends that the store has and the ledger does not know: rows unknown, missing filings rebuilt. May run
- * several times; while another one runs, it waits for that.
+ * Imports the sends that the store has and the ledger does not know: their rows become unknown, and missing filings are
+ * rebuilt. May be repeated; waits while another import runs.
  * @param mayHaveLost whether the store may lack sends that the ledger has seen there
  */
 export async function importSends(
@@ -43,7 +43,7 @@ export async function importSends(
   store: SendStore,
   { at, by, mayHaveLost = false }: { at: Date; by: string; mayHaveLost?: boolean },
 ): Promise<ImportedSends> {
-  for (const giveUpAt = performance.now() + IMPORTER_WAITS_MS; ;) {
+  for (const giveUpAt = performance.now() + IMPORTER_TIMEOUT_MS; ;) {
     const imported = await withConnection(pool, async (connection) => {
       const { rows } = await connection.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
         IMPORTER_LOCK,
@@ -59,7 +59,7 @@ export async function importSends(
     if (performance.now() > giveUpAt) {
       throw new LedgerUnavailableError('import', true, new Error('sends are being imported by another process'));
     }
-    await sleep(IMPORTER_LOOKS_MS);
+    await sleep(IMPORTER_RETRY_MS);
   }
 }
 
@@ -78,7 +78,7 @@ async function importAll(
     const { identity, listed, unknown } = compared;
     const highest = listed.at(-1) ?? 0;
     await connection.query('UPDATE ledger_identity SET send_number = $1 WHERE send_number < $1', [highest]);
-    // Gaps first: an import that ends half-way is repeated only while sends are unknown.
+    // Fill gaps first, because an interrupted import is repeated only while sends are unknown.
     let changed = await fillGaps(connection, store, { compared, at });
     result.unreadable = [];
     for (const number of unknown) {
@@ -98,7 +98,7 @@ async function importAll(
   return result;
 }
 
-/** Voids numbers of closed attempts and of nobody, and after lost sends marked ones, whose basis is gone. */
+/** Voids numbers without a record; those of marked attempts only if sends were lost, as then their basis is gone. */
 async function fillGaps(
   connection: Connection,
   store: SendStore,
@@ -127,11 +127,11 @@ async function fillGaps(
   return gaps.length;
 }
 
-/** Brings one send back. Must run in a transaction. @returns its filing; null if nothing had to be brought back */
+/** Imports one send. Requires a transaction. @returns its filing; null if nothing had to be restored */
 async function importSend(client: Queryable, record: SendRecord, { at, by }: { at: Date; by: string }) {
   await client.query('SELECT pg_advisory_xact_lock($1)', [MARK_LOCK]);
-  // Whoever marked before this writes nothing that is not written yet: what it was decided on is not what the ledger
-  // says now. Whoever has written has its record, and is settled.
+  // Earlier marks lapse: a sender that has not written yet must not write, because its mark was decided on another
+  // state of the ledger. A sender that has written has its record, so its send is imported.
   await client.query('UPDATE ledger_identity SET marks_lapsed_to = send_number');
   const { rows } = await client.query<{ attemptId: string | null; sender: string }>(
     'SELECT attempt_id AS "attemptId", sender FROM sends WHERE number = $1',
@@ -158,7 +158,7 @@ async function importSend(client: Queryable, record: SendRecord, { at, by }: { a
   return filingId;
 }
 
-/** A number of another send: its attempt is not sent then, unless another send of it is known. */
+/** Takes a number from its attempt, which was then not sent, unless another send of it is known. */
 async function releaseNumber(
   client: Queryable,
   { number, attemptId, at }: { number: number; attemptId: string | null; at: Date },
@@ -175,8 +175,8 @@ async function releaseNumber(
 }
 
 /**
- * The attempt is of unknown outcome; an answer that came meanwhile stays, as does an earlier attempt that is sending: a
- * run that did not know of this one may have sent it again. @returns whether it is in doubt
+ * Marks the attempt as in doubt, unless it was answered meanwhile. Other marked attempts stay marked, because a run
+ * that did not know of this one may have sent the submission again. @returns whether it is in doubt
  */
 async function restoreAttempt(
   client: Queryable,
@@ -212,15 +212,15 @@ async function recordImport(
     'ledger was put back to an earlier state. Whether it was filed is settled by its certificates.';
   const { seq = 0, state = 'outcome_unknown', ended = false } = (await lockFiling(client, filingId)) ?? {};
   const event = { kind: 'imported', who: by, text, data: { attemptId, number: record.number } };
-  // A run may have reported a request that the ledger did not have: that request decides on the rows.
+  // If a run reported a request that the ledger did not have, that request decides on the rows.
   const { rowCount: judged } = await client.query(
     `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
         AND (state = 'settled' OR EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'))`,
     [filingId, partsOfAttemptId(attemptId).submission],
   );
-  const known = ended || judged;
-  // As a move, so that a run that expects another state continues from here.
-  const next = known ? state : ('outcome_unknown' as const);
+  const decided = ended || judged;
+  // Recorded as a move, so that a run that expects another state continues from here.
+  const next = decided ? state : ('outcome_unknown' as const);
   const note = { filingId, state: next, attention: text, needsAttention: true, at, event };
   await writeMove(client, { ...note, seq: seq + LOST_MOVES });
 }

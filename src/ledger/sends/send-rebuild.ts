@@ -14,8 +14,8 @@ const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, i
   match_key, mapped_amount, currency, permit_reason, permit_besides`;
 
 /**
- * Puts a send's filing, submission and rows into the ledger, beside a filing of its id with other content.
- * @returns the attempt's id, which names its filing now
+ * Restores a send's filing, submission and rows; under another id if a filing with other content has its id.
+ * @returns the attempt's id, which names the restored filing
  */
 export async function rebuildFiling(
   client: Queryable,
@@ -35,7 +35,7 @@ export async function rebuildFiling(
         || jsonb_build_object('filing_id', $1::text, 'state', 'planned', 'terminal_at', NULL))).* ON CONFLICT DO NOTHING`,
     [filingId, content],
   );
-  // Beside whatever holds their mappings by now: each takes the next ordinal that is free.
+  // Rows that hold the same mappings by now keep them: each restored row takes the next free ordinal.
   const { rows: rebuilt } = await client.query<{ position: number }>(
     `INSERT INTO filing_rows (${ROW_COLUMNS}, filing_id, party_id, fingerprint, lineage, state, submitted_at, reserved_at)
      SELECT ${ROW_COLUMNS}, $1, $3, $3::int || ':' || split_part(r.fingerprint, ':', 2),
@@ -50,7 +50,7 @@ export async function rebuildFiling(
   return attemptIdOf(filingId, parts.submission, parts.number);
 }
 
-/** Locks what a send belongs to, before its filing: the reference, and all IRMs filed under it. */
+/** Locks a send's reference, and all IRMs filed under it; to be called before its filing is locked. */
 export async function lockForRebuild(client: Queryable, content: string): Promise<void> {
   const { rows } = await client.query<{ mode: Mode; reference: string; irms: IrmNames[] }>(
     `SELECT f.mode, f.reference, (SELECT jsonb_agg(r -> 'mapping') FROM jsonb_array_elements($1::jsonb -> 'rows') AS r) AS irms
@@ -64,7 +64,7 @@ export async function lockForRebuild(client: Queryable, content: string): Promis
   await lockIrms(client, sent.mode, [...sent.irms, ...before.irms]);
 }
 
-/** Without the list of earlier certificates only a person could say which ones came of the send. */
+/** Restores the list of earlier certificates; without it only a person could say which ones came of the send. */
 export async function rebuildSnapshot(
   client: Queryable,
   { content, attemptId }: { content: string; attemptId: string },
@@ -83,7 +83,7 @@ export async function rebuildSnapshot(
   );
 }
 
-/** The party of the send's exporter in this ledger: party numbers of the ledger that sent it may be another's here. */
+/** The party of the send's exporter in this ledger; the party number in the record may be another party's here. */
 async function partyNow(client: Queryable, content: string): Promise<number> {
   const { rows } = await client.query<{ exporterId: string }>(
     `SELECT coalesce($1::jsonb -> 'exporter' ->> 'exporter_id', $1::jsonb -> 'filing' ->> 'exporter_id') AS "exporterId"`,
@@ -92,7 +92,7 @@ async function partyNow(client: Queryable, content: string): Promise<number> {
   return (await lockExporter(client, rows[0]?.exporterId ?? '')).partyId;
 }
 
-/** The send's exporter, where this ledger lacks it, in the party of its IEC here. */
+/** Inserts the send's exporter if this ledger lacks it, in the party of its IEC. */
 async function insertExporter(client: Queryable, content: string): Promise<void> {
   const { rows } = await client.query<{ mode: Mode; iec: string | null; email: string | null }>(
     `SELECT e.mode, coalesce(e.iec, $1::jsonb ->> 'iec') AS iec, e.email FROM jsonb_populate_record(NULL::exporters, $1::jsonb -> 'exporter') AS e
@@ -109,7 +109,7 @@ async function insertExporter(client: Queryable, content: string): Promise<void>
   );
 }
 
-/** The filing as it was when sent; where its number is taken by now, the next one with its workflow id. */
+/** Restores the filing as it was when sent; if its number is taken, under the next one with its workflow id. */
 async function insertFiling(client: Queryable, filingId: string, content: string): Promise<void> {
   await insertExporter(client, content);
   await client.query(
@@ -129,7 +129,7 @@ async function insertFiling(client: Queryable, filingId: string, content: string
   );
 }
 
-/** What differs of the filing's name, where another filing has it; nothing otherwise. */
+/** The new number and workflow id as JSON, if another filing has the number; otherwise an empty object. */
 async function numberNow(client: Queryable, content: string): Promise<string> {
   const { rows } = await client.query<{ mode: Mode; reference: string; n: number }>(
     `SELECT f.mode, f.reference, f.n FROM jsonb_populate_record(NULL::filings, $1::jsonb -> 'filing') AS f`,

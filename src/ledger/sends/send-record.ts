@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { certificatesBefore } from '../certificates/snapshots';
 import { movesUpTo, type MovesHead } from '../filings/filing-evidence';
 
-/** The hash of an execution's secret: nobody but itself can say what became of its mark. */
+/** The hash of an execution's secret, so that only the execution itself can say what became of its mark. */
 export function senderOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** What restores a send into a ledger that was put back. Void: nothing was, or will be, sent under its number. */
+/** Restores a send into a ledger that was put back. Void: nothing was, or will be, sent under the number. */
 const sendRecord = z.object({
   version: z.literal(1),
   ledgerId: z.string(),
@@ -44,13 +44,13 @@ export function sendFolder(ledgerId: string): string {
   return `sent/${ledgerId}`;
 }
 
-/** The number of the send that a record in the ledger's folder is of; null for a name that is not a send's. */
+/** The send number in the name of a record; null if the name is not a send's. */
 export function numberOfName(ledgerId: string, name: string): number | null {
   const groups = name.slice(sendFolder(ledgerId).length + 1);
   return NUMBER.test(groups) ? Number(groups.replaceAll('/', '')) : null;
 }
 
-/** The record that gives up a number: the sender that marked it writes nothing any more. */
+/** The record that gives up a number, so that the sender that marked it writes nothing. */
 export function voidRecord(
   send: Pick<SendRecord, 'ledgerId' | 'number' | 'sender' | 'attemptId'> & { at: Date },
 ): SendRecord {
@@ -70,7 +70,7 @@ export function decodeSend(content: Buffer): SendRecord | null {
   }
 }
 
-/** Everything in the ledger's tables about the send of attempt $1, as text, so that it can be restored. */
+/** SQL: everything in the ledger about the send of attempt $1, as text, to restore it from. */
 export const CONTENT_OF_SEND = `(SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),
             'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows' - 'words',
             'snapshot', (SELECT to_jsonb(snap) || jsonb_build_object('certificates', ${certificatesBefore('snap')}) FROM snapshots snap
@@ -81,7 +81,7 @@ export const CONTENT_OF_SEND = `(SELECT jsonb_build_object('attempt', to_jsonb(a
        FROM attempts a JOIN submissions s USING (filing_id, submission) JOIN filings f USING (filing_id)
        JOIN exporters e USING (exporter_id) JOIN parties p USING (party_id) JOIN filing_inputs i USING (input_ref) WHERE a.attempt_id = $1)`;
 
-/** The head of the filing's moves as the record of a send has it; null in a void record. */
+/** The head of the filing's moves in a send's record; null in a void record. */
 export function movesAtSend({ content }: SendRecord): MovesHead | null {
   if (content === null) return null;
   return (JSON.parse(content) as { moves?: MovesHead }).moves ?? null;

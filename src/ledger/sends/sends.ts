@@ -2,7 +2,7 @@ import type { Connection, Queryable } from '../pool';
 import { LedgerUnavailableError } from '../unavailable';
 import { decodeSend, encodeSend, numberOfName, sendFolder, sendName, type SendRecord } from './send-record';
 
-/** The functions of the document store that the counting of sends needs. */
+/** The part of the document store that counting sends needs. */
 export interface SendStore {
   createRecord(name: string, content: Buffer): Promise<boolean>;
   readRecord(name: string): Promise<Buffer | null>;
@@ -15,7 +15,7 @@ export class LedgerPutBack extends Error {
   override readonly name = 'LedgerPutBack';
   constructor(
     readonly ledgerId: string,
-    /** Their numbers, ascending. */
+    /** The numbers of these sends, ascending. */
     readonly unknown: readonly number[],
   ) {
     super(
@@ -55,7 +55,7 @@ export async function readIdentity(db: Queryable): Promise<Identity> {
   return needIdentity(rows[0]);
 }
 
-/** Makes a call to the store; every failure of it, including no answer, is {@link SendStoreError}. */
+/** Calls the store. @throws SendStoreError for every failure, including no answer in time */
 export async function askStore<T>(call: () => Promise<T>, withinMs = STORE_ANSWERS_WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const silence = new Promise<never>((_, reject) => {
@@ -73,25 +73,25 @@ export async function askStore<T>(call: () => Promise<T>, withinMs = STORE_ANSWE
   }
 }
 
-/** The id of the store that is there now; asked before a connection is taken, which would wait with it. */
+/** The id of the current store. Call it before taking a database connection, which would be held meanwhile. */
 export const storeIdOf = (store: SendStore): Promise<string> => askStore(() => store.storeId());
 
 /** @throws SendStoreError unless it is the store of this ledger's sends, or the ledger has sent nothing yet */
 function assertOwnStore({ storeId }: Identity, found: string): void {
   if (storeId === null || storeId === found) return;
   throw new SendStoreError(
-    `The document store is another one (${found}) than the one that has this ledger's sends (${storeId}): nothing is sent ` +
+    `The document store (${found}) is not the one that has this ledger's sends (${storeId}): nothing is sent ` +
       'from here. Check EBRC_DOCUMENTS, and that its folder is mounted.',
   );
 }
 
-/** Before a record is created: the store of the first send becomes the ledger's store. */
+/** Makes the store of the first send the ledger's store; to be called before a record is created. */
 export async function claimStore(db: Queryable, store: SendStore): Promise<Identity> {
   const storeId = await storeIdOf(store);
   return claimStoreOf(db, storeId, await readIdentity(db));
 }
 
-/** As {@link claimStore}, where the store's id and the ledger's identity were read before. */
+/** {@link claimStore} for a store id and an identity that were already read. */
 export async function claimStoreOf(db: Queryable, storeId: string, known: Identity): Promise<Identity> {
   let identity = known;
   if (identity.storeId === null) {
@@ -114,26 +114,26 @@ export async function readSend(store: SendStore, ledgerId: string, number: numbe
   return content && decodeSend(content);
 }
 
-/** The records of the store above the number up to which it was known to be whole, compared with the ledger. */
+/** The ledger compared with the store's records above the number up to which the store was known to be whole. */
 export interface Comparison {
   identity: Identity;
-  /** Whether the connection led to a standby before the listing; its session survives a promotion. */
+  /** Whether the connection was to a standby before the listing; its session survives a promotion. */
   onStandby: boolean;
   listed: number[];
-  /** Those that are not this ledger's own. */
+  /** The listed numbers that are not this ledger's own. */
   unknown: number[];
-  /** The highest one of its own, by whose sender a ledger that goes back later is found out; null: none is listed. */
+  /** The highest own number and its sender, which reveal a ledger that goes back later; null: none is listed. */
   highest: { number: number; sender: string } | null;
-  /** Up to here every number has its record, of one of our own senders; null: no further than before. */
+  /** Up to here every number has a record of one of our own senders; null: no further than before. */
   whole: { number: number; sender: string } | null;
 }
 
 /**
- * Lists what the store has above what was seen before, and reads the ledger after it: a send that the ledger does not
- * know by then was made in a state of it that is lost.
- * @param known the ledger's identity, where it was read on this connection just before
+ * Lists the store's records above the number seen before, then reads the ledger: a send that the ledger does not know
+ * by then was made in a state of the ledger that is lost.
+ * @param known the ledger's identity, if it was read on this connection just before
  * @param mayHaveLost skips the check that the last send that was seen is still there
- * @throws SendStoreError when the store is away, another one, or has lost a send that was seen
+ * @throws SendStoreError if the store is unavailable, another one, or has lost a send that was seen
  */
 export async function compareSends(
   db: Queryable,
@@ -146,12 +146,12 @@ export async function compareSends(
   const numbers = await listFrom(store, before);
   if (seen > 0 && numbers[0] !== seen && !mayHaveLost) {
     throw new SendStoreError(
-      `The document store has lost sends of this ledger (number ${seen} is missing). Put the whole store back, or, ` +
-        'where it cannot be had: ebrc ledger restored --documents restored',
+      `The document store has lost sends of this ledger (number ${seen} is missing). Restore the whole store, or, ` +
+        'if that is impossible: ebrc ledger restored --documents restored',
     );
   }
   const listed = numbers.filter((number) => number > seen);
-  // The ledger's identity, and in the same moment the sender of each send that it has above that number.
+  // One statement, so that identity and senders are of the same moment.
   const { rows } = await db.query<Identity & { known: Record<string, string> }>(
     `SELECT ${IDENTITY}, (SELECT coalesce(jsonb_object_agg(number, sender), '{}') FROM sends WHERE number > $1) AS known
        FROM ledger_identity`,
@@ -163,15 +163,15 @@ export async function compareSends(
     const sender = known[number];
     if (sender === undefined) continue;
     const record = await readSend(store, ledgerId, number);
-    // One that cannot be read was cut off in the middle: its sender has not been allowed to write.
+    // A record that cannot be read is incomplete, so its sender was not allowed to write.
     if (record === null || record.sender === sender) own.push({ number, sender });
   }
   const ours = new Set(own.map(({ number }) => number));
   const unknown = listed.filter((number) => !ours.has(number));
   let whole: Comparison['whole'] = null;
-  for (const each of own) {
-    if (each.number !== (whole?.number ?? seen) + 1) break;
-    whole = each;
+  for (const send of own) {
+    if (send.number !== (whole?.number ?? seen) + 1) break;
+    whole = send;
   }
   return { identity, onStandby: before.inRecovery, listed, unknown, highest: own.at(-1) ?? null, whole };
 }
@@ -190,22 +190,22 @@ async function listFrom(store: SendStore, { ledgerId, seen }: Identity): Promise
 }
 
 /**
- * As {@link compareSends}, before a conclusion on the same connection; raises the number known to be whole.
- * @throws LedgerPutBack when the store has sends that the ledger does not know
+ * {@link compareSends} before a conclusion on the same connection; raises the number up to which the store is whole.
+ * @throws LedgerPutBack if the store has sends that the ledger does not know
  */
 export async function assertWhole(
   connection: Connection,
   store: SendStore,
-  of: { storeId: string; known?: Identity },
+  args: { storeId: string; known?: Identity },
 ): Promise<Comparison> {
-  const compared = await compareSends(connection, store, of);
+  const compared = await compareSends(connection, store, args);
   assertPrimary(compared);
   await noteWhole(connection, compared);
   if (compared.unknown.length > 0) throw new LedgerPutBack(compared.identity.ledgerId, compared.unknown);
   return compared;
 }
 
-/** @throws LedgerUnavailableError where the connection led to a standby, which may lack what came after the listing */
+/** @throws LedgerUnavailableError for a connection to a standby, which may lack what came after the listing */
 export function assertPrimary({ onStandby }: Comparison): void {
   if (onStandby) throw new LedgerUnavailableError('25006', false, new Error('the server is a standby'));
 }
@@ -221,8 +221,8 @@ export async function noteWhole(connection: Connection, { identity, whole }: Com
 }
 
 /**
- * Reads the highest listed number again: the ledger may have gone back since. @throws LedgerPutBack
- * @returns whether a send's mark is there, its own, no older than an import
+ * Reads the highest listed number again, because the ledger may have gone back since. @throws LedgerPutBack
+ * @returns whether `mark` is in the ledger, still its sender's, and no older than an import
  */
 export async function stillCounts(
   client: Queryable,

@@ -2,16 +2,16 @@ import type { Mode } from '../../domain/names';
 import type { ApiCall } from '../../domain/service/operations';
 import type { Queryable } from '../pool';
 
-/** Rows of one INSERT: ten minutes of calls at the service's limits. */
+/** Rows per INSERT: ten minutes of calls at the service's limits. */
 const BATCH = 1_000;
 
-/** The audit of calls, written together a little later and tried again; `close` writes the rest. */
+/** The audit of API calls. Rows are written in batches with retries; `close` writes the rest. */
 export function createApiCallAudit(args: {
   pool: Queryable;
   mode: Mode;
-  /** How long rows may wait before they are written together, in milliseconds. */
+  /** How long rows may wait for their batch, in milliseconds. */
   flushMs?: number;
-  /** Rows kept while PostgreSQL is unavailable; if there are more, the oldest are dropped and `onLost` is called. */
+  /** Rows kept while PostgreSQL is unavailable; beyond that the oldest are dropped and `onLost` is called. */
   capacity?: number;
   onLost?: (rows: number, cause: unknown) => void;
 }) {
@@ -26,7 +26,7 @@ export function createApiCallAudit(args: {
       const batch = rows.slice(0, BATCH);
       await insertApiCalls(pool, mode, batch);
       const written = new Set(batch);
-      // Some of them may have been dropped for lack of room in the meantime, so they are not simply the first ones.
+      // Rows of the batch may have been dropped meanwhile, so they are not simply the first ones.
       rows.splice(0, rows.length, ...rows.filter((row) => !written.has(row)));
     }
   }
@@ -47,7 +47,7 @@ export function createApiCallAudit(args: {
   function later(): void {
     // Rows of a failed write are kept, and flush has already scheduled the next try.
     timer ??= setTimeout(() => void flush().catch(() => undefined), flushMs);
-    // The audit must not keep a process alive whose work is done: close() writes the rest.
+    // The timer must not keep a finished process alive; close() writes the rest.
     timer.unref();
   }
 
@@ -63,13 +63,13 @@ export function createApiCallAudit(args: {
       later();
     },
 
-    /** Writes the waiting rows; throws if PostgreSQL refuses them, and the rows are kept. */
+    /** Writes the waiting rows. If PostgreSQL refuses them, it throws and keeps them. */
     flush,
 
-    /** For an orderly shutdown: writes the rest, and reports through `onLost` rows that could not be written. */
+    /** Writes the rest at shutdown, and reports rows that could not be written through `onLost`. */
     async close(): Promise<void> {
       try {
-        // Twice: the first may be a write that began before the last rows were added.
+        // Twice, because the first flush may join a write that began before the last rows were added.
         await flush();
         await flush();
       } catch (error) {

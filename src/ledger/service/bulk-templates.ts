@@ -20,9 +20,9 @@ export async function saveBulkTemplate(db: Queryable, mode: Mode, labels: readon
 }
 
 /**
- * Claims the reading of a template older than `maxAgeMs`; one that was claimed and did not succeed, again after
- * `retryMs`.
- * @returns for whom it is read; null: it is known, claimed, or there is no exporter yet
+ * Claims the reading of a mode's template if it is older than `maxAgeMs`. A reading that was claimed and failed can be
+ * claimed again after `retryMs`.
+ * @returns the exporter to read it for; null: it is known or claimed, or there is no exporter yet
  */
 export async function claimTemplateReading(
   db: Queryable,

@@ -10,31 +10,30 @@ import {
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
-/** When a request of a submission was answered, as polls saw it. */
-export interface AnswerOf extends SubmissionKey {
-  mode: string;
-  answer: SeenAnswer;
-  at: Date;
-}
-
 export const recordsAnswer = (answer: string): string =>
   `INSERT INTO acknowledgement_times (filing_id, submission, mode, after_ms, took_ms, at)
      SELECT a.* FROM jsonb_to_record(${answer}) AS a (filing_id text, submission int, mode text, after_ms bigint, took_ms bigint,
        at timestamptz) WHERE a.filing_id IS NOT NULL ON CONFLICT (filing_id, submission) DO NOTHING`;
 
-export function answerToRecord({ filingId, submission, mode, answer, at }: AnswerOf): string {
+/** When polls saw the answer to a submission's request. */
+export function answerToRecord({
+  filingId,
+  submission,
+  mode,
+  answer,
+  at,
+}: SubmissionKey & { mode: string; answer: SeenAnswer; at: Date }): string {
   const [after, took] = [answer.afterMs, answer.byMs].map((ms) => Math.max(0, Math.round(ms))) as [number, number];
-  // A submission that is settled under another request id was sent at another time: the previous poll may be earlier
-  // than the send.
+  // If another request settles the submission, it was sent at another time, and the previous poll may precede the send.
   const times = { after_ms: Math.min(after, took), took_ms: took, at };
   return JSON.stringify({ filing_id: filingId, submission, mode, ...times });
 }
 
-export async function recordSeenAnswer(db: Queryable, of: AnswerOf): Promise<void> {
+export async function recordSeenAnswer(db: Queryable, of: Parameters<typeof answerToRecord>[0]): Promise<void> {
   await db.query(recordsAnswer('$1::jsonb'), [answerToRecord(of)]);
 }
 
-/** The newest answers of mode $1, as many as the cadence uses. */
+/** SQL: the newest answers of mode $1, as many as the cadence uses. */
 const SEEN = `SELECT after_ms::float8 AS "afterMs", took_ms::float8 AS "byMs" FROM acknowledgement_times
   WHERE mode = $1 ORDER BY at DESC, filing_id, submission LIMIT ${ANSWERS_USED}`;
 
@@ -43,7 +42,7 @@ export async function readSeenAnswers(db: Queryable, mode: string): Promise<Seen
   return rows;
 }
 
-/** How long the authority probably takes, by the answers that were seen lately. */
+/** How long the authority probably takes, judged by recent answers. */
 export async function expectedAnswerMs(db: Queryable, mode: string, cadence: Cadence): Promise<number> {
   return meanAnswerMs(await readSeenAnswers(db, mode), cadence);
 }
@@ -51,7 +50,7 @@ export async function expectedAnswerMs(db: Queryable, mode: string, cadence: Cad
 const meanAnswerMs = (seen: SeenAnswer[], { poll }: Cadence): number =>
   estimateAnswerTimes(seen, [], typicalAnswerMs(poll)).meanMs;
 
-/** The rows of a submission as they were sent, and how long the authority probably takes to acknowledge them. */
+/** The rows of a submission as sent, and how long the authority probably takes to acknowledge them. */
 export async function readSentRows(
   db: Queryable,
   { filingId, submission, mode }: SubmissionKey & { mode: string },
@@ -67,7 +66,7 @@ export async function readSentRows(
   return { sent, expectedMs: meanAnswerMs(seen, cadence) };
 }
 
-/** The {@link PollLoad} of mode $1 at $2, in SQL. */
+/** SQL: the {@link PollLoad} of mode $1 at time $2. */
 export const POLL_LOAD = `jsonb_build_object(
   'seen', (SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') FROM (${SEEN}) AS s),
   'openRequests', (SELECT count(*) FROM requests WHERE mode = $1 AND state = 'followed'),

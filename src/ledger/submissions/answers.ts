@@ -14,9 +14,9 @@ import { processingNote } from '../../domain/filing/move-texts';
 import { isPause, mayFollow, type FilingState } from '../../domain/filing/states';
 import { moveRows } from '../rows/filing-rows';
 
-/** Events because of which a filing needs attention until it is resolved, whatever follows. */
+/** Kinds of events that need attention until they are resolved, whatever follows. */
 const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'];
-/** As these, from the gates: what a record, a certificate or a refusal contradicts. */
+/** More of these kinds, reported with {@link reportContradiction}. */
 const CONTRADICTIONS = [
   'certificate_contradicted',
   'refused_after_absent',
@@ -25,9 +25,9 @@ const CONTRADICTIONS = [
 ] as const;
 
 /**
- * Stores the acceptance of an attempt, whatever its verdict; repeating it changes nothing. In a transaction.
- * @param sentBy the secret of whoever read the answer, where a run hands it in; left out by the execution itself
- * @returns null where the ledger has no acceptance, and nobody with that secret has sent the attempt
+ * Stores the acceptance of an attempt, whatever its verdict; repeating it changes nothing. Requires a transaction.
+ * @param sentBy the secret of the execution that read the answer, if a run hands it in
+ * @returns null if the ledger has no acceptance, and no sender with that secret has sent the attempt
  */
 export async function storeAnswer(
   client: Queryable,
@@ -36,7 +36,7 @@ export async function storeAnswer(
   /** The filing's run no longer waits for the call that brought the answer. */
   late: boolean;
   fresh: boolean;
-  /** As it is stored: what travelled may be a sample of it. */
+  /** The stored answer; the one that was passed may be abridged. */
   answer: StoredAnswer;
   filing: LockedFiling;
 } | null> {
@@ -44,16 +44,17 @@ export async function storeAnswer(
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
   const attempts = await lockAttempts(client, filingId, submission);
-  const own = attempts.find((row) => row.attemptId === attemptId);
-  // The answer is already stored, and its consequence may have judged the attempt since.
-  const known = own?.answer?.kind === answer.kind && own.answer.requestId === answer.requestId;
-  if (known || answer.kind !== 'accepted') return { late: false, fresh: false, answer: own?.answer ?? answer, filing };
+  const attempt = attempts.find((row) => row.attemptId === attemptId);
+  // The answer is stored already, and the attempt may have been judged since because of it.
+  const isStored = attempt?.answer?.kind === answer.kind && attempt.answer.requestId === answer.requestId;
+  if (isStored || answer.kind !== 'accepted')
+    return { late: false, fresh: false, answer: attempt?.answer ?? answer, filing };
   if (sentBy !== undefined && !(await hasSent(client, attemptId, senderOf(sentBy))))
-    return own?.answer?.kind === 'accepted' ? { late: false, fresh: false, answer: own.answer, filing } : null;
-  const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
+    return attempt?.answer?.kind === 'accepted' ? { late: false, fresh: false, answer: attempt.answer, filing } : null;
+  const late = attempt?.verdict !== 'marked' || filing.state !== 'submitting';
   await acceptAttempt(client, { attemptId, attempts, answer, late, at });
   const sent = attempts.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
-  if (sent.length > 0 || (filing.ended && own?.verdict !== 'marked')) {
+  if (sent.length > 0 || (filing.ended && attempt?.verdict !== 'marked')) {
     const [kind, text] =
       sent.length > 0
         ? (['accepted_twice', acceptedTwice(attemptId, answer, sent)] as const)
@@ -89,7 +90,7 @@ const acceptedAfterEnd = (attemptId: string, { requestId }: StoredAnswer): strin
   `The service accepted attempt ${attemptId} as request ${requestId ?? 'without an id'} although the ` +
   'filing had ended: certificates may come of it. Its rows are live again, so that nothing files them a second time.';
 
-/** Asks a person, once for each `key`, to look at what contradicts the ledger, whatever becomes of the filing. */
+/** Asks a person, once per `key`, to look at a contradiction; the question stays whatever becomes of the filing. */
 export async function reportContradiction(
   client: Queryable,
   args: {
@@ -106,7 +107,7 @@ export async function reportContradiction(
   await askAbout(client, { filingId, kind, text, until: 'fact', key, at });
 }
 
-/** What was ever reported of a filing as in contradiction, oldest first. */
+/** All unexpected acceptances and contradictions of a filing, oldest first. */
 export async function readLastingNotices(db: Queryable, filingId: string): Promise<{ kind: string; text: string }[]> {
   const { rows } = await db.query<{ kind: string; text: string }>(
     'SELECT kind, text FROM filing_events WHERE filing_id = $1 AND kind = ANY($2) ORDER BY event_id',
@@ -115,7 +116,7 @@ export async function readLastingNotices(db: Queryable, filingId: string): Promi
   return rows;
 }
 
-/** The complete newest refusal of a submission, with every complaint; null if none is stored. */
+/** The newest refusal of a submission with all its errors; null if none is stored. */
 export async function lastRefusal(db: Queryable, filingId: string, submission: number): Promise<StoredAnswer | null> {
   const { rows } = await db.query<{ answer: StoredAnswer }>(
     `SELECT answer FROM attempts WHERE filing_id = $1 AND submission = $2 AND verdict = 'refused' AND answer IS NOT NULL
@@ -125,19 +126,19 @@ export async function lastRefusal(db: Queryable, filingId: string, submission: n
   return rows[0]?.answer ?? null;
 }
 
-/** The states of a filing of which a submission is still to be acknowledged. */
+/** States of a filing in which a submission may still lack its acknowledgement. */
 const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval', 'submitting', 'outcome_unknown'];
 
 /**
- * Moves the rows of a stored acceptance on, and the filing to its processing where nothing else of it is to be sent or
- * in doubt. Repeating it changes nothing. Under the filing's lock.
+ * Moves the rows of a stored acceptance to `submitted`, and the filing to `processing` if nothing else of it is to be
+ * sent or in doubt. Repeating it changes nothing. Requires the filing's lock.
  */
 export async function acknowledge(
   client: Queryable,
   filing: LockedFiling,
   args: {
     attemptId: string;
-    /** As it is stored; an answer that is not stored acknowledges nothing. */
+    /** The stored answer; one that is not stored acknowledges nothing. */
     answer: StoredAnswer;
     fresh: boolean;
     /** When the next move is due, in ms after this one. */
@@ -150,10 +151,10 @@ export async function acknowledge(
   const { state } = filing;
   if (filing.ended) return readNow(client, filingId);
   if (fresh) await moveRows(client, { filingId, submission, state: 'submitted' });
-  // A pause of a filing that is being processed already is not over with another acceptance.
+  // An acceptance that is known already does not end a pause.
   const waits = UNACKNOWLEDGED.includes(state) || (fresh && isPause(state));
   if (!waits || phaseOf(await readFacts(client, filingId)) !== 'follow') return readNow(client, filingId);
-  const first = { kind: 'submitting', text: `attempt ${attemptId} was sent before the filing came to it` };
+  const first = { kind: 'submitting', text: `attempt ${attemptId} was sent before the filing reached this state` };
   const submitting = mayFollow(state, 'processing')
     ? null
     : await moveHeld(client, filing, { state: 'submitting', attention: null, at, event: first });

@@ -1,4 +1,4 @@
-/** Opens the attempt for a send, or says why there is none, and reads what became of it; the gates write verdicts. */
+/** Opens the attempt for a send, or says why there is none, and reads its outcome. The gates write verdicts. */
 import { attemptIdOf, MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { AttemptReading, AttemptVerdict } from '../../domain/filing/attempt';
 import type { FilingState, SubmissionState } from '../../domain/filing/states';
@@ -14,27 +14,27 @@ import { holderBeside } from '../rows/live-mappings';
 import { doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
 
 export type OpenedAttempt =
-  /** The attempt to send with or, if its verdict is not `open`, the one that has already been sent. */
+  /** The attempt to send or, if its verdict is not `open`, the one that has already been sent. */
   | { outcome: 'attempt'; attemptId: string; number: number; verdict: AttemptVerdict }
   /** The submission cannot be sent any more: a request of it is followed, or it is settled or released. */
   | { outcome: 'passed'; state: SubmissionState }
   /**
-   * Nothing of the exporter is sent before its certificates from `from` on were read after `until`; ms since the epoch.
+   * Nothing of the exporter is sent before its certificates since `from` were read after `until`; epoch ms.
    */
   | { outcome: 'wait'; until: number; from: number }
   /**
-   * Its rows were released as not filed: a complete look at the certificates from `from` on has to begin after `since`
-   * first (ms since the epoch); or certificates agree with them, which two persons have to name as another filing's.
+   * Its rows were released as not filed. Before the send, a complete look at the certificates since `from` must begin
+   * after `since` (epoch ms), and two persons must name the `agreeing` certificates as another filing's.
    */
   | { outcome: 'look'; since: number; from: number; agreeing: string[] }
-  /** Rows of it must not be sent any more; `why` gives the reason. */
+  /** Some of its rows must no longer be sent. */
   | { outcome: 'rows_gone'; reason: string }
-  /** The filing has ended. */
   | { outcome: 'ended'; state: FilingState };
 
 /**
  * Opens a submission's next attempt, or returns the current one. With `after`, for a step that may be late, only if it
- * is the number of the last attempt (0: none); null: the run has gone on without the step. Under the filing's lock.
+ * is the number of the last attempt (0: none); otherwise the run went on without the step, and the result is null.
+ * Requires the filing's lock.
  */
 export async function openAttempt(
   client: Queryable,
@@ -53,7 +53,7 @@ export async function openAttempt(
     attempts.findLast(({ verdict }) => verdict === 'open' || MAYBE_FILED.includes(verdict));
   if (standing) {
     const { attemptId, number, verdict } = standing;
-    // It may have been opened before the newest snapshot was taken.
+    // The attempt may have been opened before the newest snapshot was taken.
     const newest = snapshotFor({ filing: 'a.filing_id', submission: 'a.submission', attempt: '$1' });
     const note = `UPDATE attempts a SET snapshot_id = coalesce(${newest}, snapshot_id) WHERE attempt_id = $1`;
     if (verdict === 'open') await client.query(note, [attemptId]);
@@ -65,11 +65,11 @@ export async function openAttempt(
   if (holder !== null)
     return {
       outcome: 'rows_gone',
-      reason: `Filing ${holder} holds a mapping of it too, which was found after both were recorded: deal with that one first.`,
+      reason: `Filing ${holder} also holds one of its mappings, as was found after both were recorded: resolve that filing first.`,
     };
   const number = (last?.number ?? 0) + 1;
   if (restored?.unread) return { outcome: 'wait', until: restored.until, from: restored.from };
-  // Only before the first attempt: a person may have said since that it was not filed.
+  // Only before the first attempt, because later a person may have said that it was not filed.
   const lost = restored && last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;
   if (lost && (lost.agreeing.length > 0 || !lost.looked)) {
     const doubted = { filingId, submission, number, reason: PUT_BACK_TOGETHER, at: lost.since };
@@ -87,14 +87,14 @@ export async function openAttempt(
   return { outcome: 'attempt', attemptId, number, verdict: 'open' };
 }
 
-/** How far a submission is; under the filing's lock, which its rows do not change without. */
+/** How far a submission is. Requires the filing's lock, without which its rows do not change. */
 async function readStage(client: Queryable, { filingId, exporterId }: LockedFiling, submission: number) {
   const { rows } = await client.query<{
     state: SubmissionState;
     followed: boolean;
-    /** Why rows of it are not to be sent any more; null: they are. */
+    /** Why rows must no longer be sent; null: all may be. */
     gone: string | null;
-    /** What has to be read first (ms since the epoch), where ledger and documents were put back together. */
+    /** The certificates to read first if ledger and documents were put back together; epoch ms. */
     restored: { until: number; from: number; unread: boolean } | null;
   }>(
     `SELECT state, EXISTS (SELECT FROM requests q WHERE q.filing_id = $1 AND q.submission = $2 AND q.state = 'followed') AS followed,
@@ -111,13 +111,13 @@ async function readStage(client: Queryable, { filingId, exporterId }: LockedFili
   return rows[0];
 }
 
-/** The newest snapshot of a submission, unless it is another attempt's: by the order of writing, not by clocks. */
+/** SQL: the newest snapshot of a submission, unless another attempt has it; by order of writing, not by clocks. */
 const snapshotFor = ({ filing, submission, attempt }: Record<'filing' | 'submission' | 'attempt', string>) =>
   `(SELECT max(snapshot_id) FROM snapshots n WHERE n.filing_id = ${filing} AND n.submission = ${submission}
       AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = ${filing} AND t.submission = ${submission}
         AND t.attempt_id <> ${attempt} AND t.snapshot_id >= n.snapshot_id))`;
 
-/** Records that the exchange of an attempt is over with an unknown outcome: no answer can follow. */
+/** Records that an attempt's exchange ended with an unknown outcome, so that no answer can follow. */
 export async function noteUnknown(
   db: Queryable,
   { attemptId, sender, reason }: { attemptId: string; sender: string; reason: string },
@@ -129,7 +129,7 @@ export async function noteUnknown(
   ]);
 }
 
-/** Sets the rows of an attempt of unknown outcome to that state, unless nothing of it is in doubt. */
+/** Sets the rows of an attempt to `unknown`, unless the attempt was not sent or is judged as not filed. */
 export async function markRowsUnknown(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   await client.query(
@@ -141,8 +141,8 @@ export async function markRowsUnknown(client: Queryable, attemptId: string): Pro
 }
 
 /**
- * Reads what became of an attempt, under the filing's lock. One that was never marked is judged unsent first: a worker
- * that wakes late finds the fence closed. `refused`: a refusal that its execution could perhaps not record.
+ * Reads the outcome of an attempt. Requires the filing's lock. An unmarked attempt is judged unsent first, so that a
+ * worker that wakes late cannot mark it. `refused`: a refusal that its execution could perhaps not record.
  */
 export async function readAttempt(
   client: Queryable,
@@ -158,15 +158,15 @@ export async function readAttempt(
       ORDER BY (attempt_id = $3) DESC, number`,
     [filingId, submission, attemptId],
   );
-  const own = rows.find((row) => row.attemptId === attemptId);
-  // An acceptance of any attempt of the submission is worth more than an unknown outcome of this one.
+  const attempt = rows.find((row) => row.attemptId === attemptId);
+  // An acceptance of any attempt of the submission takes precedence over this attempt's outcome.
   const accepted = rows.find((row) => row.verdict === 'accepted');
   const unknown = { verdict: null, reason: 'the ledger does not hold the attempt', answer: null };
-  const { verdict, reason, answer } = accepted ? { ...accepted, reason: null } : (own ?? unknown);
+  const { verdict, reason, answer } = accepted ? { ...accepted, reason: null } : (attempt ?? unknown);
   return {
     ...{ verdict, reason, answer, attemptId: accepted?.attemptId ?? attemptId },
-    markedAt: own?.markedAt?.getTime() ?? null,
-    timeoutMs: own?.timeoutMs ?? null,
+    markedAt: attempt?.markedAt?.getTime() ?? null,
+    timeoutMs: attempt?.timeoutMs ?? null,
     underWay: verdict === 'marked' && reason === null,
     filingEnded: filing?.ended ?? false,
   };

@@ -12,12 +12,12 @@ import { doubtAttempt } from './lost-time';
 import { acknowledgeSubmission, addRequest, readRequests } from './requests';
 import { readSubmissions } from './submissions';
 
-/** Recorded for an attempt that the ledger had lost, and a run's history or the document store contains. */
+/** Reason of an attempt that the ledger had lost and a run's history or the document store has. */
 export const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier state';
 
 /**
- * Adds the sends of a filing that only its run's history contains. An answer that nobody can prove counts as what a
- * person named. What the ledger has is kept: a run that was reset knows less. In a transaction.
+ * Adds the sends of a filing that only its run's history has. The request of an unproven answer counts as one that a
+ * person named. What the ledger has is kept, because a run that was reset knows less. Requires a transaction.
  */
 export async function mergeKnownSends(
   client: Queryable,
@@ -25,9 +25,9 @@ export async function mergeKnownSends(
 ): Promise<void> {
   if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
   const states = new Map((await readSubmissions(client, filingId)).map(({ submission, state }) => [submission, state]));
-  // Those with a request id first: the others are doubt about the same submission.
-  const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
-  for (const send of known) {
+  // Sends with a request id first, because the others only put the same submission in doubt.
+  const ordered = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
+  for (const send of ordered) {
     const { submission, attempt: number, requestId, sentBy } = send;
     const state = states.get(submission);
     if (state === undefined || state === 'settled') continue;
@@ -39,32 +39,31 @@ export async function mergeKnownSends(
     );
     if (requestId !== null && sentBy !== null) {
       if (await mergeAnswer(client, { attemptId, answer: { ...send, kind: 'accepted' }, sentBy, sentAt, at })) continue;
-      // Whoever sent it, it was not who says so.
+      // The ledger has another sender for this attempt, so the answer is not proven to be its own.
       if (held[0]?.sender) continue;
     }
     const since = sentAt ?? at;
-    // One that the ledger holds as open was marked in the lost state; if the ledger is complete, that mark was never
-    // counted.
+    // An attempt that the ledger holds as open was marked in the lost state; in a whole ledger it was never counted.
     if (!held[0]) {
       await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
       await doubtAttempt(client, { filingId, submission, number, reason: SENT_BEFORE, at: since });
       await holdInDoubt(client, { filingId, submission, sentAt: since, at });
     }
-    if (requestId !== null) await handIn(client, { filingId, submission, attemptId, requestId, since, at });
+    if (requestId !== null) await addUnprovenRequest(client, { filingId, submission, attemptId, requestId, since, at });
   }
 }
 
-/** A request that a person had named, by the run's history; or one of which nobody can prove that we sent it. */
-async function handIn(
+/** Adds a request that, by the run's history, a person named, or that is not proven to be of our send. */
+async function addUnprovenRequest(
   client: Queryable,
   request: SubmissionKey & { attemptId: string; requestId: string; since: Date; at: Date },
 ): Promise<void> {
   const { filingId, submission, attemptId, requestId, since, at } = request;
-  // Closed since, perhaps: nothing is concluded from what the run knew of it.
-  if ((await readRequests(client, filingId, submission)).some((each) => each.requestId === requestId)) return;
+  // A known request may have been closed since, so what the run knew of it is ignored.
+  if ((await readRequests(client, filingId, submission)).some((known) => known.requestId === requestId)) return;
   const named = { filingId, submission, requestId, source: 'named', attemptId: null, since } as const;
   if (await addRequest(client, named)) return;
-  // The ledger may have freed its rows since, without knowing of the send.
+  // The ledger may have freed the rows since, because it did not know of the send.
   await holdForRequest(client, { attemptId, requestId, at });
   await acknowledgeSubmission(client, filingId, submission);
   await moveRows(client, { filingId, submission, state: 'submitted' });
@@ -88,7 +87,7 @@ async function mergeAnswer(
   return true;
 }
 
-/** The sends of a filing that the ledger knows, for its run: a later step of the run may meet a restored ledger. */
+/** The sends of a filing that the ledger knows; its run keeps them, because a later step may meet a restored ledger. */
 export async function knownSends(db: Queryable, filingId: string): Promise<KnownSend[]> {
   const { rows } = await db.query<KnownSend>(
     `SELECT a.submission, a.number AS attempt, ${MS('a.marked_at')} AS "sentAt", NULL AS "sentBy",

@@ -1,4 +1,4 @@
-/** Looks as they are recorded, and what may have been sent in the time that ledger and documents have both lost. */
+/** The recording of looks, and what may have been sent in the time that ledger and documents both lost. */
 import { attemptIdOf, type SubmissionKey } from '../../domain/filing/attempt';
 import { agrees } from '../gates/absence';
 import { insertAttempt } from '../gates/attempts';
@@ -8,7 +8,7 @@ import type { Balance } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 
-/** Records an attempt that may have been sent: a person, or evidence from before it, settles it. @returns its id */
+/** Records an attempt as marked, because it may have been sent; persons or evidence settle it. @returns its id */
 export async function doubtAttempt(
   client: Queryable,
   { filingId, submission, number, reason, at }: SubmissionKey & { number: number; reason: string; at: Date },
@@ -20,7 +20,7 @@ export async function doubtAttempt(
   return attemptId;
 }
 
-/** Takes the live rows of submissions for sent, with an unknown outcome. @returns how many there are */
+/** Sets the live rows of submissions to sent with an unknown outcome. @returns how many */
 export async function doubtRows(
   client: Queryable,
   { filingId, submissions, at }: { filingId: string; submissions: readonly number[]; at: Date },
@@ -34,19 +34,19 @@ export async function doubtRows(
 }
 
 /**
- * What the authority may have certified of a submission without this ledger knowing; null: nothing was lost. What a row
- * took since the restore counts too: of two equal tranches fetch-details does not tell which it is of.
+ * Certificates that may be of a submission that was sent in a lost time; null: nothing was lost. Those that a row got
+ * since the restore count too, because fetch-details does not tell which of two equal tranches a certificate is of.
  */
 export async function lostTimeCertificates(client: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await client.query<{
-    /** The day before the copy that was put back. */
+    /** The day before the restored copy was made. */
     since: Date;
     /**
-     * Issued since then, and equal to the row in document, date, amount and currency; or in its document or bill alone,
-     * where it was issued before the certificates of the lost time were to be read.
+     * Issued since then and equal to the row in document, date, amount and currency; or equal in document or bill
+     * alone, if issued before the certificates of the lost time were to be read.
      */
     agreeing: { position: number; eBRCNumber: string }[];
-    /** Whether a complete look has shown all of them; without an IEC there is none. */
+    /** Whether a complete look has shown all of them; without an IEC no look is possible. */
     looked: boolean;
   }>(
     `SELECT i.certificates_from AS since,
@@ -68,13 +68,13 @@ export async function lostTimeCertificates(client: Queryable, { filingId, submis
   return rows[0] ?? null;
 }
 
-/** What evidence about an attempt is held against; null: the ledger does not hold it. */
+/** What evidence about an attempt is compared with; null: the ledger does not hold the attempt. */
 export async function readSent(db: Queryable, attemptId: string) {
   const { rows } = await db.query<{
     markedAt: Date | null;
-    /** The balances in the snapshot taken before it; null: there is none. */
+    /** The balances in the snapshot before the attempt; null: there is none. */
     balances: Balance[] | null;
-    /** From when on certificates are evidence about it, where a restore left it in doubt; null for any other. */
+    /** If a restore left the attempt in doubt: since when certificates are evidence about it; otherwise null. */
     lostSince: Date | null;
   }>(
     `SELECT a.marked_at AS "markedAt", s.balances,
@@ -85,7 +85,7 @@ export async function readSent(db: Queryable, attemptId: string) {
   return rows[0] ?? null;
 }
 
-/** Notes that certificates were read at `at`. `iecCode`: under which; null: there is none; left out: its party's. */
+/** Notes that certificates were read at `at`, under `iecCode`. Null: without an IEC. Default: the party's IEC. */
 export async function noteCertificatesRead(
   db: Queryable,
   { exporterId, iecCode, at }: { exporterId: string; iecCode?: string | null; at: Date },
@@ -99,17 +99,17 @@ export async function noteCertificatesRead(
 
 export interface Look {
   exporterId: string;
-  /** The IEC that was asked for; left out: its party's. */
+  /** The IEC that was asked for. Default: the party's. */
   iecCode?: string;
   beganAt: Date;
   endedAt: Date;
   from: FilingDate;
   to: FilingDate;
-  /** Why it is not complete; null: every day of the span was read, and every entry. */
+  /** Why the look is incomplete; null: every day of the span and every entry was read. */
   problem: string | null;
 }
 
-/** The SQL that records a {@link lookToRecord} for the party of the IEC asked for, which may have changed since. */
+/** SQL that records a {@link lookToRecord} for the party of the requested IEC, which may have changed since. */
 export const recordsLook = (look: string): string =>
   `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete, problem)
      SELECT p.party_id, l.began_at, l.ended_at, l.from_date, l.to_date, l.problem IS NULL, l.problem

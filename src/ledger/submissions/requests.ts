@@ -1,14 +1,14 @@
-/** The requests under which the service processes a submission; each is followed to its end. */
+/** The requests under which the service processes a submission. Each is followed to its end. */
 import { IEC_OF_CLIENT } from '../exporters/exporters';
 import type { KnownIec } from '../exporters/parties';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
-import { answerToRecord, type AnswerOf, POLL_LOAD, recordsAnswer } from './answer-times';
+import { answerToRecord, POLL_LOAD, recordsAnswer } from './answer-times';
 import type { SubmissionKey, StoredAnswer } from '../../domain/filing/attempt';
 import type { PollLoad } from '../../domain/filing/poll-cadence';
 
-/** What the service says of a request instead of an outcome of its rows. */
+/** What the service says about a request instead of an outcome of its rows. */
 export type Statement = 'unknown_request' | 'errored_empty' | 'errored';
 
 export interface RequestRecord extends SubmissionKey {
@@ -25,7 +25,7 @@ export interface RequestRecord extends SubmissionKey {
   statementAt: Date | null;
   incompleteSince: Date | null;
   polledAtAgeMs: number | null;
-  /** What its last record says; null while it has not ended, or where persons closed it. */
+  /** The status in its last record; null while it has not ended, or if persons closed it. */
   processingStatus: string | null;
 }
 
@@ -42,7 +42,7 @@ export async function readRequests(db: Queryable, filingId: string, submission: 
   return rows;
 }
 
-/** As {@link readRequests}, locked, with what the record of each says of rows. */
+/** {@link readRequests} with locks, and with what each request's record says about rows. */
 export async function lockRequests(
   client: Queryable,
   filingId: string,
@@ -56,17 +56,17 @@ export async function lockRequests(
   return rows;
 }
 
-/** A request that is to be asked about, with what is known of its client. */
+/** A request to poll, with its client's IEC and credentials. */
 export interface RequestToPoll extends RequestRecord, KnownIec {
   credentials: CredentialVersion | null;
 }
 
-/** All that one poll reads: its request, what the call needs to know of the client, and what the cadence goes by. */
+/** Everything that one poll reads: the request, the client's data for the call, and the input of the cadence. */
 export async function readNextPoll(
   db: Queryable,
   { filingId, submission, mode, at }: SubmissionKey & { mode: string; at: Date },
 ): Promise<{
-  /** Null when none is left. */
+  /** Null: no request is left to poll. */
   request: RequestToPoll | null;
   load: PollLoad;
 }> {
@@ -83,8 +83,8 @@ export async function readNextPoll(
 }
 
 /**
- * Ended filings with requests that were not asked about since `before`. At random: many with dead credentials must not
- * keep the others from their turn.
+ * Ended filings with requests that were not polled since `before`, in random order, so that many with dead credentials
+ * do not keep the others waiting.
  */
 export async function endedWithRequests(
   db: Queryable,
@@ -102,7 +102,7 @@ export async function endedWithRequests(
   return rows;
 }
 
-/** A submission of which something is at the service. */
+/** Moves a planned submission to `acknowledged`, because some of it is at the service. */
 export async function acknowledgeSubmission(client: Queryable, filingId: string, submission: number): Promise<void> {
   await client.query(
     `UPDATE submissions SET state = 'acknowledged' WHERE filing_id = $1 AND submission = $2 AND state = 'planned'`,
@@ -111,8 +111,8 @@ export async function acknowledgeSubmission(client: Queryable, filingId: string,
 }
 
 /**
- * Adds a request to a submission that has not got it, unless another has the id, whose outcome would be taken for this
- * one's. @returns that one
+ * Adds a request to a submission, unless another submission has the id: its outcome would be taken for this one's.
+ * @returns that other submission
  */
 export async function addRequest(
   client: Queryable,
@@ -136,8 +136,8 @@ export async function addRequest(
   );
   const [holder] = rows;
   if (holder && (holder.filingId !== filingId || holder.submission !== submission)) return holder;
-  // One that a person had named, and that an answer of ours names now, is our own. One that was taken for absent
-  // or for another filing's, and that a person names, is asked about again.
+  // A request that a person named and an answer of ours now names is our own. A request that was judged absent or not
+  // ours, and that a person now names, is followed again.
   await client.query(
     `UPDATE requests SET attempt_id = coalesce($4, attempt_id), source = CASE WHEN $4 IS NULL THEN source ELSE $5 END,
         state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
@@ -149,7 +149,7 @@ export async function addRequest(
   return null;
 }
 
-/** The filing of an exporter that has a request of this id; null: none has. */
+/** The submission of a filing's exporter that has a request with this id; null: none has. */
 export async function requestHolder(db: Queryable, { filingId, requestId }: { filingId: string; requestId: string }) {
   const { rows } = await db.query<SubmissionKey>(
     `SELECT q.filing_id AS "filingId", q.submission FROM filings f JOIN requests q ON q.mode = f.mode AND q.customer_id = f.exporter_id
@@ -159,7 +159,7 @@ export async function requestHolder(db: Queryable, { filingId, requestId }: { fi
   return rows[0] ?? null;
 }
 
-/** Records what a poll found that is no outcome. @returns since when the service says the same, if it says anything */
+/** Records a poll that found no outcome. @returns since when the service makes this statement, if it makes one */
 export async function notePoll(
   client: Queryable,
   request: SubmissionKey & { requestId: string },
@@ -177,8 +177,8 @@ export async function notePoll(
 }
 
 /**
- * Ends a request, once. `errored`: rows that its record reports so; `contradicted`: rows that cannot have their
- * certificate; `answered`: when polls saw its answer.
+ * Ends a request, once. `errored`: rows that its record reports as Errored; `contradicted`: rows that cannot have the
+ * certificate that it names; `answered`: when polls saw its answer.
  */
 export async function endRequest(
   client: Queryable,
@@ -188,7 +188,7 @@ export async function endRequest(
     processingStatus: string | null;
     errored: readonly { position: number; errors: string[] }[];
     contradicted?: readonly number[];
-    answered?: AnswerOf;
+    answered?: Parameters<typeof answerToRecord>[0];
     at: Date;
   },
 ): Promise<void> {
@@ -203,7 +203,7 @@ export async function endRequest(
   );
 }
 
-/** Settles a submission of which no request is left and every row has its outcome. @returns whether it is settled */
+/** Settles a submission once no request is followed and every row has its outcome. @returns whether it is settled */
 export async function settleIfDone(
   client: Queryable,
   { filingId, submission, at }: SubmissionKey & { at: Date },

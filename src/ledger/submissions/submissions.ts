@@ -7,7 +7,7 @@ export interface SubmissionRecord {
   submission: number;
   rowCount: number;
   state: SubmissionState;
-  /** When it was sent first, by the mark of an attempt or the age of a request; null: never. */
+  /** When it was first sent, by the mark of an attempt or the age of a request; null: never. */
   submittedAt: Date | null;
   document: string | null;
 }
@@ -24,7 +24,7 @@ export async function readSubmissions(db: Queryable, filingId: string): Promise<
   return rows;
 }
 
-/** One submission. @throws FilingMissing when the ledger does not hold it. */
+/** @throws FilingMissing if the ledger does not hold the submission */
 export async function needSubmission(db: Queryable, filingId: string, submission: number): Promise<SubmissionRecord> {
   const found = (await readSubmissions(db, filingId)).find((each) => each.submission === submission);
   if (!found) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
@@ -43,7 +43,7 @@ export async function settleSubmission(
   );
 }
 
-/** The workbook that was uploaded for a submission, by its name in the document store. */
+/** Saves the name, in the document store, of the workbook that was uploaded for a submission. */
 export async function saveSubmissionDocument(
   db: Queryable,
   { filingId, submission, document }: SubmissionKey & { document: string },

@@ -1,4 +1,4 @@
-/** What persons said of a filing: append-only; what became of each is a row of its own. */
+/** What persons said about a filing: append-only, and every judgement of a word is a row of its own. */
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/update-contracts';
 import { type Carried, SECOND_PERSON } from '../../domain/filing/questions';
 import { personKey } from '../../domain/principal';
@@ -7,20 +7,19 @@ import { addEvent } from '../filings/filing-notes';
 import { closeQuestion } from '../questions/questions';
 import { VALID_FOR } from '../principals/grants';
 
-/** What persons asked for that no run has carried out yet, each with the word that asks for it. */
+/** What persons requested and no run has carried out yet, each with its word. */
 export interface OpenWords {
   approve?: ApproveArgs & { wordId: string };
   resolve?: ResolveArgs & { wordId: string };
   abandon?: AbandonArgs & { wordId: string };
 }
 
-export type WordKind = 'approve' | 'abandon' | 'filed' | 'not_filed' | 'permit';
 export type WordOutcome = 'stands' | 'carried_out' | 'refused' | 'withdrawn';
 
 export interface Word {
   wordId: string;
   filingId: string;
-  kind: WordKind;
+  kind: 'approve' | 'abandon' | 'filed' | 'not_filed' | 'permit';
   attemptId: string | null;
   markedAt: Date | null;
   requestId: string | null;
@@ -31,7 +30,7 @@ export interface Word {
   by: string;
   /** The grant of the principal who said it; null: `by` is a claim. */
   grantId: string | null;
-  /** What it named as a grant is none: it is carried out neither as a principal's word nor as a claim. */
+  /** The grant that it names is not valid, so it is carried out neither as a principal's word nor as a claim. */
   isGrantVoid: boolean;
   note: string | null;
   at: Date;
@@ -39,7 +38,7 @@ export interface Word {
 
 export type NewWord = Omit<Word, 'wordId' | 'markedAt' | 'grantId' | 'isGrantVoid'> & {
   grantId?: string | null;
-  /** The update that says it, and its content: a repeated one records it once. */
+  /** The update that says it, with its content, so that a repeated update records it once. */
   step: string;
 };
 
@@ -48,8 +47,8 @@ const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id 
   grant_id AS "grantId", void_grant IS NOT NULL AS "isGrantVoid", note, said_at AS at`;
 
 /**
- * Records what a person said, at the mark of the attempt that the ledger shows now.
- * @returns its id; empty where the ledger does not hold the filing: the run reads that with its next step
+ * Records what a person said, with the present mark of the attempt.
+ * @returns its id; empty if the ledger does not hold the filing, which the run learns with its next step
  */
 export async function recordWord(db: Queryable, word: NewWord): Promise<string> {
   const { filingId, kind, attemptId, requestId, sourceRows, notOurs, unseen, by, note, at, step, grantId } = word;
@@ -68,7 +67,7 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
      ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id AS id`,
     [filingId, kind, ...about, by, personKey(by), note, at, step, grantId],
   );
-  // By a statement of its own: one that waited for the same word of another try does not see it.
+  // A separate statement, because an INSERT that waited for another try of the same word does not see that word.
   const recorded = rows[0] ?? (await wordOfStep(db, filingId, step));
   return recorded?.id ?? '';
 }
@@ -78,13 +77,13 @@ async function wordOfStep(db: Queryable, filingId: string, step: string) {
   return (await db.query<{ id: string }>(sql, [filingId, step])).rows[0];
 }
 
-/** A word by its number, which another filing's word may have by now where the ledger was put back to before it. */
+/** Identifies a word. After a restore another filing's word may have the same number. */
 export interface WordOf {
   filingId: string;
   wordId: string;
 }
 
-/** Records what became of a word, finally once; `why` of one that was carried out is its {@link Carried} as JSON. */
+/** Records a judgement of a word; a final one only once. `why` is the {@link Carried} as JSON if it was carried out. */
 export async function judgeWord(
   db: Queryable,
   { filingId, wordId, outcome, why = null, at }: WordOf & { outcome: WordOutcome; why?: string | null; at: Date },
@@ -100,15 +99,15 @@ export async function judgeWord(
 }
 
 /**
- * Takes back what a person said last, however often, and was not carried out; repeated with the same `why`, no more.
- * @param isClaim `by` is a name that somebody gave: what a principal said, the principal takes back
- * @returns the kind of what is taken back; null: there is nothing
+ * Withdraws a person's last word that was not carried out, and its repetitions. With the same `why` again, no other.
+ * @param isClaim `by` is only a claim: a principal's word can be withdrawn by that principal alone
+ * @returns the kind of the withdrawn word; null: there is none
  */
 export async function withdrawWord(
   client: Queryable,
   { filingId, by, isClaim, why, at }: { filingId: string; by: string; isClaim: boolean; why: string; at: Date },
-): Promise<WordKind | null> {
-  const { rows } = await client.query<{ wordId: string; kind: WordKind; withdrawn: string | null; said: object }>(
+): Promise<Word['kind'] | null> {
+  const { rows } = await client.query<{ wordId: string; kind: Word['kind']; withdrawn: string | null; said: object }>(
     `SELECT w.word_id AS "wordId", kind, j.why AS withdrawn,
             to_jsonb(w) - '{word_id,said_by,note,said_at,step,grant_id,void_grant}'::text[] AS said
        FROM words w LEFT JOIN word_judgements j ON j.word_id = w.word_id AND j.outcome = 'withdrawn'
@@ -133,7 +132,7 @@ export async function readWord(
   db: Queryable,
   { filingId, wordId }: WordOf,
 ): Promise<(Word & { judged: Carried | null }) | null> {
-  // It was about a filing that the ledger did not hold: nothing was recorded.
+  // The ledger did not hold the filing, so nothing was recorded.
   if (wordId === '') return null;
   const { rows } = await db.query<Word & { outcome: WordOutcome | null; why: string | null }>(
     `SELECT ${COLUMNS}, j.outcome, j.why FROM words w LEFT JOIN LATERAL (
@@ -153,8 +152,8 @@ function carriedOf(outcome: WordOutcome, why: string | null): Carried {
 }
 
 /**
- * The words of other persons that say the same, and stand. `singlePerson`: an own word of a day before counts as one.
- * `principals`: only what principals said counts.
+ * The words of other persons that say the same and still stand. `singlePerson`: the person's own word counts too if it
+ * is a day older. `principals`: only words of principals count.
  */
 export async function standingWords(
   db: Queryable,
@@ -162,7 +161,7 @@ export async function standingWords(
   { singlePerson, principals }: { singlePerson: boolean; principals: boolean },
 ): Promise<Word[]> {
   const { filingId, kind, wordId, attemptId, markedAt, requestId, sourceRows, by, at } = word;
-  const said = [attemptId, markedAt, requestId, sourceRows];
+  const subject = [attemptId, markedAt, requestId, sourceRows];
   const { rows } = await db.query<Word>(
     `SELECT ${COLUMNS} FROM words w
       WHERE filing_id = $1 AND kind = $2 AND word_id <> $3 AND attempt_id IS NOT DISTINCT FROM $4
@@ -173,18 +172,18 @@ export async function standingWords(
         AND EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome = 'stands')
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
       ORDER BY word_id`,
-    [filingId, kind, wordId, ...said, personKey(by), singlePerson && !principals, at, principals],
+    [filingId, kind, wordId, ...subject, personKey(by), singlePerson && !principals, at, principals],
   );
   return rows;
 }
 
-/** The words of a filing (its id in SQL) that no run has carried out, refused or put aside yet, as jsonb. */
+/** SQL: the words of a filing that have no judgement yet, as jsonb. */
 export const unjudgedWords = (filing: string): string =>
   `(SELECT coalesce(jsonb_agg(to_jsonb(said) || jsonb_build_object('wordId', said."wordId"::text) ORDER BY said."wordId"), '[]')
       FROM (SELECT ${COLUMNS} FROM words w WHERE w.filing_id = ${filing}
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)) AS said)`;
 
-/** What persons asked for with these words, whose times are text; the newest of each kind. */
+/** The newest request of each kind among these words. */
 export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): OpenWords {
   const open: OpenWords = {};
   for (const { kind, wordId, by, note, attemptId, requestId, sourceRows, ...send } of words) {
@@ -204,10 +203,10 @@ export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): Open
   return open;
 }
 
-/** Puts aside the words that ask for something which the filing is past: they must not answer its next question. */
+/** Refuses open words about something that the filing is past, so that they do not answer its next question. */
 export async function closeOpenWords(
   db: Queryable,
-  { filingId, kinds, why, at }: { filingId: string; kinds: readonly WordKind[]; why: string; at: Date },
+  { filingId, kinds, why, at }: { filingId: string; kinds: readonly Word['kind'][]; why: string; at: Date },
 ): Promise<void> {
   await db.query(
     `INSERT INTO word_judgements (word_id, outcome, why, judged_at)

@@ -1,31 +1,30 @@
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/** Spec, "Validate credentials": after five failures in fifteen minutes, checks are refused for fifteen more. */
+/** Spec, "Validate credentials": five failures in fifteen minutes cause a refusal for fifteen more. */
 const FAILURES = 5;
 const SPAN_MS = 15 * 60_000;
 const REFUSAL_MS = 15 * 60_000;
 
-/** The service counts failures for each exporter in the mode of the key. */
-export interface Check {
-  mode: Mode;
-  exporterId: string;
-  at: Date;
-}
-
 /**
- * Records a refused check when its answer arrives, never before the service counted it; a 500 does not count. Repeated
- * with the same time it counts once.
+ * Records a refused check; the service counts them per exporter and mode. Call it when the answer arrives, so that it is
+ * never counted before the service counts it; a 500 does not count. Repeated with the same time it counts once.
  */
-export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }: Check): Promise<void> {
+export async function recordFailedCheck(
+  db: Queryable,
+  { mode, exporterId, at }: { mode: Mode; exporterId: string; at: Date },
+): Promise<void> {
   await db.query(
     'INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
     [mode, exporterId, at],
   );
 }
 
-/** Until when a check would be refused; null: one may be sent. Any five failures count. */
-export async function fuseBlownUntil(db: Queryable, { mode, exporterId, at }: Check): Promise<Date | null> {
+/** Until when the service would refuse a check; null: it would not. Any five failures in the span count. */
+export async function fuseBlownUntil(
+  db: Queryable,
+  { mode, exporterId, at }: { mode: Mode; exporterId: string; at: Date },
+): Promise<Date | null> {
   const { rows } = await db.query<{ blownAt: Date | null }>(
     `SELECT max(failed_at) AS "blownAt" FROM (
        SELECT failed_at, lag(failed_at, ${FAILURES - 1}) OVER (ORDER BY failed_at) AS first FROM credential_failures
@@ -39,7 +38,7 @@ export async function fuseBlownUntil(db: Queryable, { mode, exporterId, at }: Ch
   return until > at ? until : null;
 }
 
-/** Deletes failures that no longer matter at `at`; returns how many. */
+/** Deletes failures that no longer matter at `at`. @returns how many */
 export async function pruneFailedChecks(db: Queryable, at: Date): Promise<number> {
   const { rowCount } = await db.query('DELETE FROM credential_failures WHERE failed_at < $1', [
     new Date(at.getTime() - REFUSAL_MS - SPAN_MS),

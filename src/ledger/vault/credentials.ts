@@ -13,7 +13,7 @@ export interface CredentialVersion {
 
 const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
 
-/** The newest credentials that the service accepted from us, as jsonb; null: none (it may have others). */
+/** SQL: the newest credentials that the service accepted from us, as jsonb; null: none, though it may have others. */
 export const credentialsHeld = (exporter: string): string =>
   `(SELECT to_jsonb(held) FROM (SELECT ${COLUMNS} FROM credential_versions
       WHERE exporter_id = ${exporter} AND held ORDER BY version DESC LIMIT 1) AS held)`;
@@ -37,7 +37,7 @@ export async function credentialVersion(
   return rows[0] ?? null;
 }
 
-/** The newest submission that is not known to be bad and still in the vault, so that it can be checked again. */
+/** The newest version that is not known to be bad and still in the vault, so that it can be checked. */
 export async function checkableVersion(db: Queryable, exporterId: string): Promise<number | null> {
   const { rows } = await db.query<{ version: number }>(
     `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref IS NOT NULL AND state <> 'bad'
@@ -55,15 +55,15 @@ export async function versionOfSecret(db: Queryable, exporterId: string, secretR
   return rows[0]?.version ?? null;
 }
 
-/** Registers a submission, and assigns its secret to the version. @throws EncryptionError, VaultError: undone */
+/** Adds submitted credentials as a version, and assigns its secret. @throws EncryptionError, VaultError: undone */
 export async function addCredentials(
   pool: pg.Pool,
   vault: Pick<Vault, 'assign'>,
   { mode, exporterId, secretRef }: { mode: Mode; exporterId: string; secretRef: string },
 ): Promise<number> {
   return underLock(pool, exporterId, async (client) => {
-    const known = await versionOfSecret(client, exporterId, secretRef);
-    if (known !== null) return known;
+    const existing = await versionOfSecret(client, exporterId, secretRef);
+    if (existing !== null) return existing;
     const unverified = { exporterId, secretRef, state: 'unverified', held: false, reason: null } as const;
     const version = await insertVersion(client, unverified);
     await vault.assign(client, secretRef, { mode, exporterId, version });
@@ -71,7 +71,7 @@ export async function addCredentials(
   });
 }
 
-/** The service accepted this version, which becomes current unless a newer one is; older secrets are removed. */
+/** Marks a version as accepted by the service. It becomes current unless a newer one is; older secrets are removed. */
 export async function markValid(pool: pg.Pool, exporterId: string, version: number): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
     await client.query(
@@ -87,7 +87,7 @@ export async function markValid(pool: pg.Pool, exporterId: string, version: numb
   });
 }
 
-/** Refused: its secret is removed, and the current version stays. One that was accepted before is bad from now on. */
+/** Marks a version as bad because the service refused it, and removes its secret. */
 export async function markRejected(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
     await setBad(client, exporterId, version, reason);
@@ -99,7 +99,7 @@ export async function markRejected(pool: pg.Pool, exporterId: string, version: n
   });
 }
 
-/** Marks the credentials of a call (0: none of ours) as bad. False if another, not bad, is current by now. */
+/** Marks the credentials of a call (0: none of ours) as bad. @returns false if another version is current by now */
 export async function markBad(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<boolean> {
   return underLock(pool, exporterId, async (client) => {
     const current = await currentCredentials(client, exporterId);
@@ -118,7 +118,7 @@ async function setBad(client: Queryable, exporterId: string, version: number, re
   );
 }
 
-/** Why the credentials of some exporters are known to be bad; those of which nothing bad is known are left out. */
+/** Why the credentials of exporters are bad; exporters without a known problem are absent. */
 export async function badCredentials(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ exporterId: string; reason: string }>(
     `SELECT exporter_id AS "exporterId", credentials_problem(e) AS reason FROM exporters e
@@ -131,11 +131,11 @@ export async function badCredentials(db: Queryable, exporterIds: readonly string
 export interface CredentialWaiter {
   workflowId: string;
   exporterId: string;
-  /** The version that the waiter found bad; 0 if it saw none of ours. */
+  /** The version that the waiter found bad; 0: none of ours. */
   versionSeen: number;
 }
 
-/** Registers a workflow that waits for newer credentials; `retryNow` where they are valid already. */
+/** Registers a workflow that waits for newer credentials; `retryNow` if valid ones exist already. */
 export async function registerWaiter(
   pool: pg.Pool,
   { workflowId, exporterId, versionSeen }: CredentialWaiter,
@@ -155,7 +155,7 @@ export async function registerWaiter(
   });
 }
 
-/** @param version what it waited for; one that waits for a newer version by now stays. Left out: whatever it was */
+/** @param version removes only a waiter that saw an older version than this. Default: any */
 export async function removeWaiter(db: Queryable, workflowId: string, version?: number): Promise<void> {
   await db.query('DELETE FROM credential_waiters WHERE workflow_id = $1 AND ($2::int IS NULL OR version_seen < $2)', [
     workflowId,
@@ -163,7 +163,7 @@ export async function removeWaiter(db: Queryable, workflowId: string, version?: 
   ]);
 }
 
-/** The workflows that wait for newer credentials of an exporter, the longest wait first. */
+/** The workflows that wait for newer credentials of an exporter, longest wait first. */
 export async function waitersOf(db: Queryable, exporterId: string): Promise<CredentialWaiter[]> {
   const { rows } = await db.query<CredentialWaiter>(
     `SELECT workflow_id AS "workflowId", exporter_id AS "exporterId", version_seen AS "versionSeen"
@@ -186,7 +186,7 @@ async function insertVersion(
   return rows[0]?.version ?? 0;
 }
 
-/** Serialises all changes to one exporter's credentials: otherwise a wake-up between two reads would be lost. */
+/** Serializes changes to one exporter's credentials; otherwise a wake-up between two reads would be lost. */
 function underLock<T>(pool: pg.Pool, exporterId: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 4))', [`credentials/${exporterId}`]);
@@ -203,7 +203,7 @@ export interface Consent {
   statement: string;
 }
 
-/** Records who consented, when, for which account, in which words, with a hash over all; the same once. */
+/** Records who consented, when, for which account and in which words, with a hash over all. Repeats are ignored. */
 export async function recordConsent(db: Queryable, consent: Consent): Promise<void> {
   const { exporterId, givenBy, givenAt, statement } = consent;
   const accountHash = accountHashOf(consent);
@@ -215,7 +215,7 @@ export async function recordConsent(db: Queryable, consent: Consent): Promise<vo
   );
 }
 
-/** The account as the evidence stores it: anybody who knows the user name can verify it, and nobody can read it. */
+/** The account's hash in the evidence: whoever knows the user name can verify it, and nobody can read it. */
 export function accountHashOf({
   mode,
   exporterId,
@@ -224,7 +224,7 @@ export function accountHashOf({
   return sha256(['ebrc-account', mode, exporterId, username]);
 }
 
-/** The hash that a row must have; a different hash shows that the row was changed. */
+/** The hash that a row of evidence must have; another one shows that the row was changed. */
 export function evidenceHashOf(row: Omit<Consent, 'mode' | 'username'> & { accountHash: string }): string {
   const { exporterId, accountHash, givenBy, givenAt, statement } = row;
   return sha256(['ebrc-consent', exporterId, accountHash, givenBy, givenAt.toISOString(), statement]);

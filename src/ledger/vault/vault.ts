@@ -4,33 +4,28 @@ import { EncryptionError, type EncryptionKey } from '../../encryption/keys';
 import { createBoxOpener, sealTo, type PublicKey } from '../../encryption/sealed-box';
 import type { Queryable } from '../pool';
 
-/** The use of a secret. It opens for no other use. */
+/** The use of a secret, which opens for no other use. */
 export type SecretUse =
-  /** Submitted, and not yet assigned to an exporter. */
+  /** Submitted and not yet assigned to an exporter. */
   | { purpose: 'submission'; mode: Mode }
   /** A version of an exporter's credentials (credential_versions). */
   | { purpose: 'portal-login'; mode: Mode; exporterId: string; version: number };
 
-/** Format of the encrypted bytes and of their context; a new format gets a new number. */
+/** Format of the encrypted bytes and their context; a new format gets a new number. */
 const FORMAT = 1;
 
-/** What a secret is sealed with: a JSON list, so that its parts cannot be confused. */
+/** The context that a secret is bound to: a JSON list, so that its parts cannot be confused. */
 function contextOf(secretRef: string, use: SecretUse): string {
   const owner = use.purpose === 'portal-login' ? [use.exporterId, use.version] : [];
   return JSON.stringify(['ebrc-vault', FORMAT, secretRef, use.purpose, use.mode, ...owner]);
 }
 
-interface PortalCredentials {
-  username: string;
-  password: string;
-}
-
 export interface RotationResult {
-  /** Secrets that were encrypted again, under the first key, and opened again. */
+  /** Secrets that were sealed to the first key, and opened to verify it. */
   rotated: number;
-  /** Secrets that were already under the first key, and opened. */
+  /** Secrets that were already sealed to the first key, and opened. */
   kept: number;
-  /** Secrets that were left unchanged; the old keys must be kept, or the credentials submitted again. */
+  /** Secrets left unchanged: keep the old keys, or submit the credentials again. */
   unreadable: {
     secretRef: string;
     mode: string;
@@ -41,10 +36,10 @@ export interface RotationResult {
   }[];
 }
 
-/** Portal user names and passwords, sealed. Workflows and logs get only a reference. Only workers open any. */
+/** Sealed portal user names and passwords. Workflows and logs get only a reference; only workers open a secret. */
 export type Vault = ReturnType<typeof createVault>;
 
-/** Errors of the vault, not of its keys: `secret_missing`, `secret_empty`, `not_published`, `unreadable`. */
+/** Errors of the vault itself: `secret_missing`, `secret_empty`, `not_published`, `unreadable`. */
 export class VaultError extends EncryptionError {
   override readonly name = 'VaultError';
 }
@@ -64,7 +59,7 @@ interface SecretRow {
 const COLUMNS =
   'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, key_id AS "keyId", sealed';
 
-/** The key that passwords of a mode are sealed to. @returns null where no worker has published one */
+/** The key that passwords of a mode are sealed to; null: no worker has published one. */
 export async function publishedKey(db: Queryable, mode: Mode): Promise<PublicKey | null> {
   const { rows } = await db.query<PublicKey>(
     'SELECT key_id AS "keyId", public_key AS "publicKey" FROM vault_keys WHERE mode = $1',
@@ -74,12 +69,12 @@ export async function publishedKey(db: Queryable, mode: Mode): Promise<PublicKey
 }
 
 /**
- * Stores credentials sealed to the published key, no exporter's until {@link Vault.assign}. @returns their reference
- * @throws VaultError if one is empty, or no key is published
+ * Stores credentials sealed to the published key. They belong to no exporter until {@link Vault.assign}.
+ * @returns their reference @throws VaultError if user name or password is empty, or no key is published
  */
 export async function handIn(
   db: Queryable,
-  { mode, workflowId, username, password }: PortalCredentials & { mode: Mode; workflowId: string },
+  { mode, workflowId, username, password }: { mode: Mode; workflowId: string; username: string; password: string },
 ): Promise<string> {
   if (username.trim() === '') throw new VaultError('secret_empty', 'The portal user name is empty.');
   if (password === '') throw new VaultError('secret_empty', 'The portal password is empty.');
@@ -101,7 +96,7 @@ export async function handIn(
   return secretRef;
 }
 
-/** Removes credentials that were handed in and not assigned; returns whether there were any. */
+/** Removes credentials that were handed in and not assigned. @returns whether there were any */
 export async function discard(db: Queryable, secretRef: string): Promise<boolean> {
   const { rowCount } = await db.query(
     `DELETE FROM vault_secrets WHERE secret_ref::text = lower($1) AND purpose = 'submission'`,
@@ -110,7 +105,7 @@ export async function discard(db: Queryable, secretRef: string): Promise<boolean
   return rowCount === 1;
 }
 
-/** Seals to the first key and opens with all, so a key is changed by rotating. A moved row does not open. */
+/** Seals to the first key and opens with all, so that keys can be rotated. A secret opens only in its own row. */
 export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
   const opener = createBoxOpener(keys);
 
@@ -129,7 +124,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
     const [key] = await opener.publicKeys();
     const sealed = await sealTo(key, bytes, contextOf(row.secretRef, use));
     const { exporterId = null, version = null } = use.purpose === 'portal-login' ? use : {};
-    // What was read is in the condition, so that a secret that was replaced in the meantime is not overwritten.
+    // The condition includes the bytes that were read, so that a secret replaced in the meantime is not overwritten.
     const { rowCount } = await db.query(
       `UPDATE vault_secrets SET key_id = $2, sealed = $3, purpose = $4, exporter_id = $5, version = $6
         WHERE secret_ref = $1 AND sealed = $7`,
@@ -138,7 +133,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
     return rowCount === 1;
   }
 
-  /** Whether it had to be encrypted again. @throws EncryptionError if it does not open, before or afterwards */
+  /** @returns whether the secret was sealed again @throws EncryptionError if it does not open, before or afterwards */
   async function rotateOne(db: Queryable, row: SecretRow): Promise<boolean> {
     const use = useOf(row);
     const bytes = await opener.open(row, contextOf(row.secretRef, use));
@@ -154,7 +149,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
     try {
       result[(await rotateOne(db, row)) ? 'rotated' : 'kept'] += 1;
     } catch (error) {
-      // Removed in the meantime, because newer credentials came: nothing is left to rotate.
+      // Newer credentials came and the secret was removed, so nothing is left to rotate.
       if (error instanceof VaultError && error.code === 'secret_missing') return;
       if (!(error instanceof EncryptionError)) throw error;
       const { secretRef, mode, exporterId, keyId } = row;
@@ -163,7 +158,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
   }
 
   return {
-    /** Publishes the key that passwords are sealed to. Returns the id of the key that was replaced; null: none. */
+    /** Publishes the key that passwords are sealed to. @returns the id of a replaced foreign key; null: none */
     async publish(db: Queryable, mode: Mode): Promise<{ replaced: string | null }> {
       const [current, ...older] = await opener.publicKeys();
       const published = await publishedKey(db, mode);
@@ -173,7 +168,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
     },
 
     /** Opens a secret for one use. @throws VaultError `secret_missing`; EncryptionError `key_missing`, `unreadable` */
-    async open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials> {
+    async open(db: Queryable, secretRef: string, use: SecretUse): Promise<ReturnType<typeof readCredentials>> {
       const row = await read(db, secretRef);
       if (contextOf(row.secretRef, useOf(row)) !== contextOf(row.secretRef, use)) {
         throw new VaultError(
@@ -184,7 +179,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
       return readCredentials(await opener.open(row, contextOf(row.secretRef, use)));
     },
 
-    /** Assigns a submitted secret to a version of an exporter's credentials, as which alone it opens from then on. */
+    /** Assigns a submitted secret to a version of an exporter's credentials; from then on it opens only as that. */
     async assign(
       db: Queryable,
       secretRef: string,
@@ -194,7 +189,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
         const row = await read(db, secretRef);
         // A secret that is already assigned does not open as a submission.
         const bytes = await opener.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
-        // It may have been sealed to a new key in the meantime.
+        // Repeats if the secret was sealed to a new key in the meantime.
         assigned = await replace(db, row, bytes, { purpose: 'portal-login', mode, exporterId, version });
       }
     },
@@ -204,7 +199,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
       const [current, ...older] = await opener.publicKeys();
       for (const mode of ['test', 'live'] as const) {
         const published = await publishedKey(db, mode);
-        // Only now, when every worker has the new key: until then passwords are sealed to one that all of them open.
+        // Publish the new key only now that every worker has it; until then all workers can open the older one.
         if (older.some(({ publicKey }) => published?.publicKey.equals(publicKey))) await publishKey(db, mode, current);
       }
       const result: RotationResult = { rotated: 0, kept: 0, unreadable: [] };
@@ -230,16 +225,16 @@ async function publishKey(db: Queryable, mode: Mode, { keyId, publicKey }: Publi
   );
 }
 
-/** The use that a row states; a row that was changed does not open under it. */
+/** The use that a row states. If the row was changed, its secret does not open for it. */
 function useOf({ purpose, mode, exporterId, version }: SecretRow): SecretUse {
   if (purpose === 'submission') return { purpose, mode };
   return { purpose, mode, exporterId: exporterId ?? '', version: version ?? 0 };
 }
 
-function readCredentials(bytes: Buffer): PortalCredentials {
-  // A parse error quotes what it could not read, so it must not get out.
+function readCredentials(bytes: Buffer): { username: string; password: string } {
+  // A parse error quotes the secret, so it must not escape.
   try {
-    const { username, password } = JSON.parse(bytes.toString('utf8')) as PortalCredentials;
+    const { username, password } = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
     if (typeof username === 'string' && typeof password === 'string') return { username, password };
   } catch {
     // Reported below, without the text.
@@ -247,11 +242,11 @@ function readCredentials(bytes: Buffer): PortalCredentials {
   throw new VaultError('unreadable', 'The secret opened, but it does not hold a user name and a password.');
 }
 
-/** Between being stored and being assigned, a secret belongs to a workflow: it may be needed however old it is. */
+/** Old secrets without a version. Until it is assigned, a secret belongs to a workflow that may still need it. */
 export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: number) {
   const { rows } = await db.query<{
     secretRef: string;
-    /** The workflow that received it; null for a version's secret that the version no longer refers to. */
+    /** The workflow that it was submitted to; null: it was assigned to a version that no longer refers to it. */
     workflowId: string | null;
   }>(
     `SELECT s.secret_ref::text AS "secretRef", CASE s.purpose WHEN 'submission' THEN s.submitted_to END AS "workflowId"
@@ -264,7 +259,7 @@ export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: nu
   return rows;
 }
 
-/** Removes secrets, except those that a version of credentials refers to by now. @returns how many */
+/** Removes secrets, except those that a version refers to by now. @returns how many */
 export async function removeOrphanedSecrets(db: Queryable, secretRefs: readonly string[]): Promise<number> {
   const { rowCount } = await db.query(
     `DELETE FROM vault_secrets s

@@ -1,18 +1,18 @@
-/** Groups about money: use of the remittances, and realisation of the exports. */
+/** Groups about money: use of the IRMs, and realisation of the exports. */
 import type { Queryable } from '../../ledger/pool';
 import { BUCKETS, type Ageing } from '../../ledger/reports/ageing';
 import { irmUse } from '../../ledger/reports/irm-use';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { barChart, figure, perCurrency, table, trendOf, type Group, type ReportOptions } from '../report';
 
-/** More lines than this are not readable. */
+/** More lines would be unreadable. */
 const CURRENCIES_IN_CHART = 4;
 
 export async function irmGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
   const { byCurrency, trend, oldest } = await irmUse(db, scope);
   const currencies = byCurrency.slice(0, CURRENCIES_IN_CHART).map(({ currency }) => currency);
   const days = [...new Set(trend.map(({ day }) => day))];
-  const known = new Map(trend.map(({ day, currency, available }) => [`${day} ${currency}`, Number(available)]));
+  const availableOn = new Map(trend.map(({ day, currency, available }) => [`${day} ${currency}`, Number(available)]));
   return {
     id: 'irms',
     title: 'Inward remittances',
@@ -30,7 +30,7 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
       categories: days,
       series: currencies.map((currency) => ({
         label: currency || 'no currency',
-        values: days.map((day) => known.get(`${day} ${currency}`) ?? null),
+        values: days.map((day) => availableOn.get(`${day} ${currency}`) ?? null),
       })),
       unit: 'amount',
     },
@@ -59,7 +59,7 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
   };
 }
 
-/** The ageing in one group; the ageing report has the exporters and the rules too. */
+/** The ageing as one group; the ageing report adds exporters and rules. */
 export function ageingGroup(ageing: Ageing, options: ReportOptions): Group {
   const { totals, byCurrency, byBucket, trend, documents } = ageing;
   const due = BUCKETS.flatMap(({ id, label }) =>

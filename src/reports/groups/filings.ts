@@ -1,4 +1,3 @@
-/** Groups about filings and their rows: unknown outcomes, the funnel, latency, rejections. */
 import type { Queryable } from '../../ledger/pool';
 import { LATENCY_EDGES, rejections, requestLatency, rowFunnel, unknownOutcomes } from '../../ledger/reports/rows-flow';
 import type { ReportScope } from '../../ledger/reports/scope';
@@ -50,7 +49,7 @@ export async function funnelGroup(db: Queryable, scope: ReportScope, options: Re
     id: 'funnel',
     title: 'Funnel of rows',
     definition:
-      'Rows of the filings that were made in the 30 days up to this one, and their progress at its end: recorded, passed by the check of rules and balances, accepted by the service (a request id), processed by the authority with a certificate, certificate details fetched, PDF stored with its hash.',
+      'Rows of the filings that were made in the 30 days up to this one, and their progress at its end: recorded, passed by the check of rules and balances, accepted by the service (a request id, or the certificate where no answer came), processed by the authority with a certificate, certificate details fetched, PDF stored with its hash.',
     figures: [
       ...funnel.map(([id, label, value]) => figure(id, label, value)),
       figure('conversion', 'Archived of uploaded', share(steps.archived, steps.uploaded), 'share'),

@@ -1,4 +1,3 @@
-/** Groups about running the installation: breaks, credentials, quota, archive. */
 import type { Queryable } from '../../ledger/pool';
 import { archiveGaps, reconciliationBreaks } from '../../ledger/reports/breaks';
 import type { ReportScope } from '../../ledger/reports/scope';
@@ -6,7 +5,7 @@ import { credentialStanding, serviceUse } from '../../ledger/reports/service-use
 import { barChart, figure, linked, perCurrency, share, table, trendOf } from '../report';
 import type { Group, ReportOptions } from '../report';
 
-/** Free general use (spec: "Limits"): production certificates a month, exporter entities. */
+/** Free general use (spec: "Limits"): production certificates a month, and exporter entities. */
 const FREE_CERTIFICATES = 250;
 const FREE_ENTITIES = 10;
 
@@ -49,7 +48,7 @@ export async function breaksGroup(db: Queryable, scope: ReportScope, options: Re
   };
 }
 
-const STANDINGS = [
+const STATES = [
   ['ready', 'Ready'],
   ['pending', 'Activation pending'],
   ['invalid', 'Password invalid'],
@@ -68,7 +67,7 @@ export async function credentialsGroup(db: Queryable, scope: ReportScope, option
     definition:
       'Exporters by the last known status at the service and the portal, and filings that wait for credentials at the end of the day.',
     figures: [
-      ...STANDINGS.map(([id, label]) => figure(id, label, of(id), 'count', bad(id))),
+      ...STATES.map(([id, label]) => figure(id, label, of(id), 'count', bad(id))),
       figure('blocked', 'Filings blocked', blocked.n, 'count', blocked.n > 0),
     ],
     trend: trendOf(trend, 'filings', ['blocked', ({ n }) => n]),

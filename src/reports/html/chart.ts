@@ -1,18 +1,18 @@
 import { init, type EChartsOption } from 'echarts';
 import { formatShort, type Grouping, type Chart } from '../report';
 
-/** The width of a phone, so that texts are readable there; wider screens show charts side by side. */
+/** A phone's width, at which texts are readable there. Wider screens show charts side by side. */
 const WIDTH = 420;
 const LINE_HEIGHT = 200;
 const BAR_HEIGHT = 26;
 const MAX_LABEL_LENGTH = 26;
 
-/** Colours are those of the page, so that they follow its light or dark scheme. */
+/** The page's colours, so that charts follow its light or dark scheme. */
 const COLOURS = [1, 2, 3, 4].map((n) => `var(--c${n})`);
 const MUTED = { color: 'var(--muted)', fontFamily: 'inherit', fontSize: 12 };
 const LINE = { lineStyle: { color: 'var(--line)' } };
 
-/** A chart as an SVG element, drawn without a browser. It contains no script and loads nothing. */
+/** Renders a chart as an SVG element without a browser. It contains no script and loads nothing. */
 export function chartSvg(chart: Chart, grouping: Grouping): string {
   const flat = chart.type === 'bar';
   const height = flat ? 60 + BAR_HEIGHT * chart.categories.length : LINE_HEIGHT;
@@ -50,7 +50,7 @@ function lines({ categories, series, unit }: Chart, grouping: Grouping): ECharts
 
 function bars({ categories, series, unit }: Chart, grouping: Grouping): EChartsOption {
   return {
-    // Text is measured without a browser here, and is wider in a browser.
+    // Room for labels: text is wider in a browser than when it is measured here.
     ...common(8, 26),
     xAxis: valueAxis(grouping, unit),
     yAxis: {
@@ -91,7 +91,7 @@ function valueAxis(grouping: Grouping, unit: string) {
     type: 'value' as const,
     min: 0,
     splitNumber: 3,
-    // Counts have no fractions, and hours are shown with one digit: an axis of minutes would have 0 at each line.
+    // Counts have no fractions. Hours show one digit, so smaller steps would all be labelled 0.
     minInterval: unit === 'hours' ? 0.1 : 1,
     splitLine: LINE,
     axisLabel: { ...MUTED, formatter, hideOverlap: true },
@@ -101,7 +101,7 @@ function valueAxis(grouping: Grouping, unit: string) {
 const short = (label: string): string =>
   label.length > MAX_LABEL_LENGTH ? `${label.slice(0, MAX_LABEL_LENGTH - 1)}…` : label;
 
-/** As wide as its container, with a label for screen readers, without rules for pointer events. */
+/** Fits the SVG to its container, adds a label for screen readers, and removes rules for pointer events. */
 function tidy(svg: string, name: string): string {
   const label = name.replace(/[&<>"']/gu, ' ');
   return svg
@@ -110,7 +110,7 @@ function tidy(svg: string, name: string): string {
     .replace(/^<svg width="\d+" height="\d+"/u, `<svg role="img" aria-label="${label}"`);
 }
 
-/** The page's styles: readable at 390 px, on paper, and in light and dark colour schemes. */
+/** The page's styles, readable at 390 px, on paper, and in light and dark colour schemes. */
 export const STYLE = `
 :root {
   --back: #fff; --card: #f6f7f9; --text: #1b1f24; --muted: #59636e; --line: #d5d9de; --alarm: #b42318;
@@ -174,7 +174,7 @@ th[aria-sort=descending] button::after { content: ' \\2193'; }
 }
 `;
 
-/** Sorts a table by the heading clicked, a second click in reverse; rows without a value come last. */
+/** Sorts a table by the clicked heading; a second click reverses the order. Rows without a value come last. */
 export const SORT_SCRIPT = `
 document.querySelectorAll('th button').forEach(function (button) {
   button.addEventListener('click', function () {

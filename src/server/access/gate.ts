@@ -1,4 +1,4 @@
-/** Who calls, whether they may, and what is recorded of both: every request passes here first. */
+/** Authenticates every request, checks the caller's roles, and records both. */
 import type { FastifyRequest } from 'fastify';
 import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
@@ -16,23 +16,23 @@ declare module 'fastify' {
     principal: Principal | null;
   }
   interface FastifyContextConfig {
-    /** The route's name in the audit trail. */
+    /** The route's name in the audit log. */
     name?: string;
     roles?: readonly Role[];
-    /** Whether it changes something. */
+    /** Whether the route changes something. */
     changes?: boolean;
   }
 }
 
-/** The form of every token: a text of another form needs no look-up. */
+/** The form of every token; other texts are not looked up. */
 const BEARER = /^Bearer +(ebrc_(?:test|live)_[A-Za-z0-9_-]{43})$/i;
 const TOKEN = /(ebrc_(?:test|live)_)[A-Za-z0-9_-]{43}/g;
 
 export type Gate = ReturnType<typeof createGate>;
 
-/** @param temporalPresent rejects with the problem while Temporal is away */
+/** @param temporalPresent rejects with a problem while Temporal cannot be reached */
 export function createGate(
-  { pool, mode, audit }: LedgerDependencies & { audit: AuditTrail },
+  { pool, mode, audit }: LedgerDependencies & { audit: ReturnType<typeof createAuditTrail> },
   temporalPresent: () => Promise<void>,
 ) {
   const lookUp = inTurn((token: string) => principalOfToken(pool, mode, token));
@@ -41,14 +41,14 @@ export function createGate(
     const { principal } = request;
     const { name = request.method, changes = false } = request.routeOptions.config;
     const params = Object.values((request.params ?? {}) as Record<string, string>);
-    // Whoever sends a token as a name has shown it to the proxies on the way; it is not kept beside that.
+    // A token sent as a name was shown to proxies on the way; it is not stored as well.
     const subject = params[0]?.replace(TOKEN, '$1…');
     const about = { action: name, principal, requestId: request.id, ...(subject !== undefined && { subject }) };
     return { changes, about };
   }
 
   return {
-    /** Finds the principal of the bearer token. @throws Problem 401 */
+    /** Authenticates the bearer token. @throws Problem 401 */
     async enter(request: FastifyRequest): Promise<void> {
       const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
       const principal = token === undefined ? null : await lookUp(token);
@@ -64,9 +64,9 @@ export function createGate(
     async permit(request: FastifyRequest): Promise<void> {
       const { roles = [] } = request.routeOptions.config;
       const { changes, about } = eventOf(request);
-      const { name = '', roles: own = [] } = about.principal ?? {};
-      if (roles.length > 0 && !roles.some((role) => own.includes(role))) {
-        const detail = `${name} has ${own.join(', ')}; this needs one of: ${roles.join(', ')}.`;
+      const { name = '', roles: rolesOfPrincipal = [] } = about.principal ?? {};
+      if (roles.length > 0 && !roles.some((role) => rolesOfPrincipal.includes(role))) {
+        const detail = `${name} has ${rolesOfPrincipal.join(', ')}; this needs one of: ${roles.join(', ')}.`;
         throw new Problem(403, 'role_missing', detail, { members: { missing: roles } });
       }
       if (changes) await temporalPresent();
@@ -86,12 +86,12 @@ export function createGate(
 }
 
 function unauthorizedText(header: string | undefined, mode: Mode): string {
-  const make = 'Those who run this service make one (`ebrc principals add`).';
+  const make = 'Whoever runs this service makes one (`ebrc principals add`).';
   if (header === undefined) return `Send the token of a principal: Authorization: Bearer ebrc_${mode}_… ${make}`;
-  return `The token is unknown, has ended, or is of the other mode; this door is for ${mode} mode. ${make}`;
+  return `The token is unknown, has ended, or is of the other mode; this API is in ${mode} mode. ${make}`;
 }
 
-/** Tells at once that Temporal is away, whose client tries for longer. @returns what rejects with a problem 503 then */
+/** Fails fast while Temporal is away, whose client keeps trying. @returns a function that rejects with a 503 then */
 export function createTemporalWatch(client: Client): () => Promise<void> {
   const look = readinessOf([temporalProbe(client)]);
   return async () => {
@@ -100,26 +100,24 @@ export function createTemporalWatch(client: Client): () => Promise<void> {
   };
 }
 
-type AuditTrail = ReturnType<typeof createAuditTrail>;
-
 const FLUSH_MS = 1_000;
-/** Different events that are held while PostgreSQL is away; more are lost, and the log says how many. */
-const MOST_HELD = 5_000;
+/** Most distinct events kept while PostgreSQL is away. Further ones are lost, and the log says how many. */
+const MAX_PENDING = 5_000;
 
-/** Records what principals do and what is refused to them. */
+/** Records what principals do and what they are refused. */
 export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { logger: Logger }) {
-  let held = new Map<string, AuditEvent>();
+  let pending = new Map<string, AuditEvent>();
   let lost = 0;
   let flushing = Promise.resolve();
 
   async function flush(all: boolean): Promise<void> {
     const now = Date.now();
-    // An event of this minute may still be counted on; a refusal is written at once, so that it can be looked up.
-    const due = [...held].filter(
+    // An event may still be counted until its minute ends. Refusals are written at once, so that they can be looked up.
+    const due = [...pending].filter(
       ([, { at, outcome }]) => all || outcome === 'refused' || now - at.getTime() >= MINUTE_MS,
     );
     if (due.length === 0) return;
-    for (const [key] of due) held.delete(key);
+    for (const [key] of due) pending.delete(key);
     try {
       await recordAudit(
         pool,
@@ -128,35 +126,35 @@ export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { 
       if (lost > 0) logger.warn({ count: lost }, 'audit events were lost while PostgreSQL was away');
       lost = 0;
     } catch (error) {
-      // Kept for the next time; newer counts of the same key are added to them.
-      const newer = held;
-      held = new Map(due);
+      // Kept for the next attempt, with the newer counts added.
+      const newer = pending;
+      pending = new Map(due);
       for (const event of newer.values()) add(event, event.uses ?? 1);
-      logger.warn({ err: error, count: held.size }, 'audit events could not be written yet');
+      logger.warn({ err: error, count: pending.size }, 'audit events could not be written yet');
     }
   }
 
   function add(event: AuditEvent, uses: number): void {
     const { principal, action, outcome, code, subject } = event;
     const minute = Math.floor(event.at.getTime() / MINUTE_MS);
-    // Who has no token chooses the subject, and who polls reads each of its filings every minute: equal calls are one
-    // event, whatever they name.
+    // Without a token the subject is the caller's choice, and a polling caller reads each of its filings every minute.
+    // So equal calls are one event, whatever their subject.
     const named = principal !== null && outcome === 'refused';
     const key = JSON.stringify([minute, principal?.principalId, action, outcome, code, named && subject]);
-    const known = held.get(key);
-    if (known) known.uses = (known.uses ?? 1) + uses;
-    else if (held.size >= MOST_HELD) lost += uses;
-    else held.set(key, { ...event, uses, ...(!named && { subject: undefined, requestId: undefined }) });
+    const counted = pending.get(key);
+    if (counted) counted.uses = (counted.uses ?? 1) + uses;
+    else if (pending.size >= MAX_PENDING) lost += uses;
+    else pending.set(key, { ...event, uses, ...(!named && { subject: undefined, requestId: undefined }) });
   }
 
   const timer = setInterval(() => void (flushing = flushing.then(() => flush(false))), FLUSH_MS);
   timer.unref();
 
   return {
-    /** Records a change before it is made. @throws what PostgreSQL says */
+    /** Records a change before it is made. @throws the errors of PostgreSQL */
     record: (entry: Omit<AuditEvent, 'mode' | 'at' | 'uses'>): Promise<void> =>
       recordAudit(pool, [{ ...entry, mode, at: new Date() }]),
-    /** Counts a read or a refusal; equal ones of a minute become one event, written a little later. */
+    /** Counts a read or refusal. Equal ones within a minute become one event, written a little later. */
     count: (entry: Omit<AuditEvent, 'mode' | 'at' | 'uses'>): void => add({ ...entry, mode, at: new Date() }, 1),
     async close(): Promise<void> {
       clearInterval(timer);

@@ -1,16 +1,15 @@
-/** What a principal may see. What it may not see is answered like what is not there. */
+/** What a principal may see. What it may not see is answered as if it did not exist. */
 import type { Principal } from '../../domain/principal';
 import { findExporter } from '../../ledger/exporters/exporters';
 import type { FilingRecord } from '../../ledger/filings/filings';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import { exporterIdOf, unknownExporter, filingOf, unknownFiling } from '../../starter/lookup';
 
-/** Whether a principal may see an exporter. */
 export function maySee({ exporters }: Principal, exporterId: string): boolean {
   return exporters === null || exporters.includes(exporterId.toLowerCase());
 }
 
-/** The id of an exporter that the principal may see. @throws RefusedError `unknown_exporter` */
+/** The id of an exporter, if the principal may see it. @throws RefusedError `unknown_exporter` */
 export async function visibleExporter(
   { pool, mode }: LedgerDependencies,
   principal: Principal,
@@ -21,14 +20,14 @@ export async function visibleExporter(
   throw unknownExporter(idOrEmail, mode);
 }
 
-/** As {@link visibleExporter}, of an exporter that the ledger knows. @throws RefusedError `unknown_exporter` */
+/** Like {@link visibleExporter}, for exporters in the ledger only. @throws RefusedError `unknown_exporter` */
 export async function knownExporter({ pool, mode }: LedgerDependencies, principal: Principal, idOrEmail: string) {
-  const known = await findExporter(pool, mode, idOrEmail);
-  if (known && maySee(principal, known.exporterId)) return known;
+  const exporter = await findExporter(pool, mode, idOrEmail);
+  if (exporter && maySee(principal, exporter.exporterId)) return exporter;
   throw unknownExporter(idOrEmail, mode);
 }
 
-/** A filing that the principal may see. @throws RefusedError `unknown_filing` */
+/** A filing, if the principal may see it. @throws RefusedError `unknown_filing` */
 export async function visibleFiling(
   deps: LedgerDependencies,
   principal: Principal,

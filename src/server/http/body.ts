@@ -1,20 +1,20 @@
-/** Bodies of requests: JSON, or multipart/form-data with a file and the fields that a JSON body has beside it. */
+/** Request bodies: JSON, or multipart/form-data with a file and the other fields of the JSON body. */
 import type { FastifyRequest } from 'fastify';
 import { parseBoundedJson } from '../../domain/json';
 import { MAX_BODY_BYTES } from './memory-room';
 import { badRequest, Problem } from './problem';
 
-/** Reads a JSON body; an empty one is an empty object. @throws Problem 400 */
+/** Parses a JSON body; an empty one becomes `{}`. @throws Problem 400 */
 export function parseJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return {};
-  // A workbook that is sent as JSON.
+  // The signature of a zip, and so of a workbook.
   if (bytes.subarray(0, 2).toString('latin1') === 'PK') {
     const detail = 'The body is a workbook, not JSON. Send it as the part `file` of multipart/form-data.';
     throw badRequest('not_json', detail);
   }
   let text: string;
   try {
-    // An invalid byte would silently become another character.
+    // `fatal`: otherwise an invalid byte silently becomes another character.
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw badRequest('not_utf8', 'The body is not UTF-8, the encoding of JSON.');
@@ -22,7 +22,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
   try {
     return parseBoundedJson(text);
   } catch {
-    // The reason of the parser repeats parts of the body, which may be a password.
+    // The parser's message quotes parts of the body, which may be a password.
     throw badRequest(
       'not_json',
       'The body is not JSON, has a name twice in one object, or has more values or levels than any request.',
@@ -35,12 +35,10 @@ export interface Upload {
   bytes: Buffer;
 }
 
-interface Form {
-  fields: unknown;
-  upload: Upload | null;
-}
-
-export async function bodyOf(request: FastifyRequest, takesFile: boolean): Promise<Form> {
+export async function bodyOf(
+  request: FastifyRequest,
+  takesFile: boolean,
+): Promise<{ fields: unknown; upload: Upload | null }> {
   if (!request.isMultipart()) return { fields: request.body ?? {}, upload: null };
   if (takesFile) return readForm(request);
   throw new Problem(415, 'unsupported_media_type', 'This request takes application/json.');
@@ -48,22 +46,22 @@ export async function bodyOf(request: FastifyRequest, takesFile: boolean): Promi
 
 const LIMITS = { fileSize: MAX_BODY_BYTES, files: 1, fields: 20, fieldSize: 100_000, parts: 21, headerPairs: 100 };
 
-/** Fields whose text is JSON: what is no text in a JSON body. */
-const AS_JSON = new Set(['allowDuplicate', 'n', 'approval', 'uploadType']);
+/** Form fields that hold JSON, because they are not texts in a JSON body. */
+const JSON_FIELDS = new Set(['allowDuplicate', 'n', 'approval', 'uploadType']);
 
-/** @throws Problem 400 for a form that cannot be read, a field that stands twice, or is no JSON where it has to be */
-async function readForm(request: FastifyRequest): Promise<Form> {
+/** @throws Problem 400 if the form cannot be read, or a field is repeated or is not the JSON that it must be */
+async function readForm(request: FastifyRequest): ReturnType<typeof bodyOf> {
   try {
     return await readParts(request);
   } catch (error) {
-    // The parser's own errors have no status.
+    // Errors of the multipart parser have no status.
     if (error instanceof Problem || (error as { statusCode?: number }).statusCode !== undefined) throw error;
     const detail = 'The form cannot be read; allowed: multipart/form-data with its boundary, to the end.';
     throw badRequest('bad_form', detail);
   }
 }
 
-async function readParts(request: FastifyRequest): Promise<Form> {
+async function readParts(request: FastifyRequest): ReturnType<typeof bodyOf> {
   const fields = new Map<string, unknown>();
   let upload: Upload | null = null;
   for await (const part of request.parts({ limits: LIMITS })) {
@@ -79,12 +77,12 @@ async function readParts(request: FastifyRequest): Promise<Form> {
     const { fieldname, value, valueTruncated } = part;
     if (valueTruncated) throw badRequest('too_large', `${fieldname} is too long.`, fieldname);
     if (fields.has(fieldname)) throw badRequest('invalid_field', `${fieldname} is given twice.`, fieldname);
-    fields.set(fieldname, AS_JSON.has(fieldname) ? asJson(fieldname, String(value)) : value);
+    fields.set(fieldname, JSON_FIELDS.has(fieldname) ? jsonField(fieldname, String(value)) : value);
   }
   return { fields: Object.fromEntries(fields), upload };
 }
 
-function asJson(field: string, text: string): unknown {
+function jsonField(field: string, text: string): unknown {
   try {
     return parseBoundedJson(text);
   } catch {

@@ -1,4 +1,4 @@
-/** From whatever a request failed with to the problem that is answered. */
+/** Turns any error of a request into the problem that is answered. */
 import { isGrpcStatus } from '../../temporal/grpc-status';
 import type { FastifyError } from 'fastify';
 import { isErrorKind } from '../../domain/service/error-kinds';
@@ -9,7 +9,7 @@ import { RefusedError, UnreachableError, UsageError } from '../../starter/errors
 import { NoWorkerError, TemporalSilentError } from '../../temporal/workers-present';
 import { NOTHING_TWICE, Problem, temporalAway, unavailable } from './problem';
 
-/** Refusals that are not about the content of the request. All others are answered with 422. */
+/** Status of refusals that are not about the content of the request. All others are answered with 422. */
 const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
   unknown_filing: 404,
   unknown_exporter: 404,
@@ -28,7 +28,7 @@ const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
 const tooLarge = (detail: string) => ({ status: 413, code: 'too_large', detail });
 const FORM_TOO_LARGE = tooLarge('A form has one file and 20 fields at most.');
 
-/** Codes of Fastify and its plugins that have a better word than their own. */
+/** Errors of Fastify and its plugins that get our own status, code and text. */
 const CODES: Readonly<Record<string, { status: number; code: string; detail: string }>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: tooLarge('A request has 6 MB at most.'),
   FST_REQ_FILE_TOO_LARGE: tooLarge('A file has 6 MB at most.'),
@@ -44,7 +44,7 @@ const CODES: Readonly<Record<string, { status: number; code: string; detail: str
 
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof RefusedError) return refused(error);
+  if (error instanceof RefusedError) return refusalProblem(error);
   if (error instanceof UsageError || error instanceof WorkbookRefused) {
     const { code, message } = error;
     return new Problem(error instanceof UsageError ? 400 : 422, code, message, { errors: [{ code, message }] });
@@ -59,31 +59,31 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof UnreachableError || error instanceof TemporalSilentError || isPassingGrpc(error))
     return temporalAway(error);
   return (
-    ofFastify(error) ??
+    fastifyProblem(error) ??
     new Problem(500, 'unexpected', 'Something went wrong here. The request id leads to the reason in the log.', {
       cause: error,
     })
   );
 }
 
-/** The problem of what cannot be read as a request. @param code of Node's parser */
+/** The problem for data that is not a request. @param code of Node's HTTP parser */
 export function unreadProblem(code?: string): Problem {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem(408, 'too_slow', 'The request did not arrive in time.');
   if (code === 'HPE_HEADER_OVERFLOW') return new Problem(431, 'headers_too_large', 'The headers have 16 KB at most.');
   return new Problem(400, 'bad_request', 'This is no HTTP request.');
 }
 
-/** Whether a failure of the filing service passes, by what is done about it: nothing of the request is wrong. */
-function passes(code: string): boolean {
+/** Whether the retry table has this code as a temporary failure of the filing service: the request is not at fault. */
+function isTemporary(code: string): boolean {
   if (!isErrorKind(code) || code === 'unexpected') return false;
   const decision = decide('updateCustomer', code);
   if (decision.action === 'wait') return decision.until === 'rate_window';
   return decision.action === 'pause' ? decision.state === 'needs_access' : decision.action === 'retry';
 }
 
-function refused(error: RefusedError): Problem {
+function refusalProblem(error: RefusedError): Problem {
   const [first] = error.errors;
-  if (first && passes(first.code)) {
+  if (first && isTemporary(first.code)) {
     const detail = 'The filing service cannot be used right now. Repeat the request: nothing is done twice.';
     return unavailable('service_unavailable', detail, { cause: error, retryAfterS: 60 });
   }
@@ -95,16 +95,16 @@ function refused(error: RefusedError): Problem {
   return new Problem(status, code, detail, { errors: error.errors, members, cause: error });
 }
 
-/** FAILED_PRECONDITION too: Temporal refuses updates of a run whose workflow tasks are timing out, as under load. */
+/** Includes FAILED_PRECONDITION: Temporal refuses updates of a run whose workflow tasks time out, as under load. */
 function isPassingGrpc(error: unknown): boolean {
   return isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'UNAVAILABLE');
 }
 
-/** Fastify's own refusals of a request; null for what is no error of the caller. */
-function ofFastify(error: unknown): Problem | null {
+/** Fastify's own refusals; null if the caller did not cause the error. */
+function fastifyProblem(error: unknown): Problem | null {
   const { code = '', statusCode, message } = error as Partial<FastifyError>;
-  const known = CODES[code];
-  if (known) return new Problem(known.status, known.code, known.detail, { cause: error });
+  const mapped = CODES[code];
+  if (mapped) return new Problem(mapped.status, mapped.code, mapped.detail, { cause: error });
   if (statusCode === undefined || statusCode < 400 || statusCode >= 500) return null;
   return new Problem(statusCode, 'bad_request', message ?? '', { cause: error });
 }

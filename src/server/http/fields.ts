@@ -1,20 +1,20 @@
-/** Fields that routes share: texts and names, and the pages of lists, whose cursors callers keep as they are. */
+/** Fields that several routes use: texts, names, and pages of lists with their opaque cursors. */
 import { z } from 'zod';
 import { cleanText, isStorable, printable } from '../../domain/text';
 import { badRequest } from './problem';
 
-/** Deeper than any document that this API takes. */
-const DEEPEST = 20;
+/** Deeper than any document of this API. */
+const MAX_DEPTH = 20;
 
-/** Refuses texts that cannot be stored, by field, and too deep documents. @throws Problem 400 */
+/** Refuses too deep documents, and texts that PostgreSQL cannot store, by field. @throws Problem 400 */
 export function refuseUnstorable(value: unknown, path: readonly (string | number)[] = []): void {
   const field = path.join('.').slice(0, 200);
   if (typeof value === 'string' && !isStorable(value)) {
     throw badRequest('invalid_text', `${field} has a NUL or half a character; allowed: any other text.`, field);
   }
   if (typeof value !== 'object' || value === null) return;
-  if (path.length >= DEEPEST) {
-    throw badRequest('too_deep', `${field} is nested too deep; allowed: ${DEEPEST} levels.`, field);
+  if (path.length >= MAX_DEPTH) {
+    throw badRequest('too_deep', `${field} is nested too deep; allowed: ${MAX_DEPTH} levels.`, field);
   }
   for (const [key, inner] of Object.entries(value)) {
     if (!isStorable(key)) throw badRequest('invalid_text', `A name in ${field || 'the document'} has a NUL.`, field);
@@ -22,7 +22,7 @@ export function refuseUnstorable(value: unknown, path: readonly (string | number
   }
 }
 
-/** A text that is shown as it is written: without control characters and characters that hide or turn others. */
+/** A text that is displayed as it is written: without control characters, or characters that hide or reverse others. */
 export const shownAsWritten = (schema: z.ZodString) =>
   schema.refine(
     (text) => printable(cleanText(text)) === text,
@@ -38,29 +38,34 @@ export const exporterName = visible(254).describe('id or e-mail of an exporter')
 /** A filing's id, or the caller's reference. */
 export const filingName = visible(300).describe('a filing id or a reference, percent-encoded');
 
-/** What an answer says of a filing date. */
+/** Format of a filing date in answers. */
 export const FILING_DATE = 'YYYY-MM-DD';
 
-/** A note of a person. */
 export const note = visible(2_000).describe('why, for the record');
 
-const LONGEST_PAGE = 500;
-const PAGE = 100;
+const MAX_PAGE = 500;
+const DEFAULT_PAGE = 100;
 
 export const cursorText = z.string().max(1_000);
-export const pageSize = z.coerce.number().int().min(1).max(LONGEST_PAGE).default(PAGE).describe('entries of a page');
+export const pageSize = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(MAX_PAGE)
+  .default(DEFAULT_PAGE)
+  .describe('entries of a page');
 
-/** The query fields of a list. */
+/** Query fields of a list. */
 export const paging = { cursor: cursorText.optional().describe('`next` of the page before'), limit: pageSize };
 
-/** A list, as every list is answered. */
+/** The schema of a list. */
 export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), next: z.string().nullable().describe('the cursor of the next page; null: none') });
 
-/** Marks as the text that callers keep. */
+/** Encodes marks as an opaque cursor. */
 export const asCursor = (marks: unknown): string => Buffer.from(JSON.stringify(marks)).toString('base64url');
 
-/** The marks in a cursor; undefined without one. @throws Problem 400 for a text that is no cursor of this list */
+/** Decodes a cursor; undefined without one. @throws Problem 400 if it is not a cursor of this list */
 export function readCursor<T extends z.ZodType>(
   cursor: string | undefined,
   form: T,
@@ -74,7 +79,7 @@ export function readCursor<T extends z.ZodType>(
   }
 }
 
-/** A page of what was read one entry beyond the limit. @param markOf where the next begins, for {@link readCursor} */
+/** A page of what was read up to `limit + 1`. @param markOf the mark of the last entry, for {@link readCursor} */
 export function pageOf<T>(read: readonly T[], limit: number, markOf: (last: T) => unknown) {
   const items = read.slice(0, limit);
   const last = items.at(-1);

@@ -1,4 +1,4 @@
-/** What is filed or checked: a push message in a JSON body, or a workbook in a form. */
+/** The source of a filing or a check: a push message in a JSON body, or a workbook in a form. */
 import { z } from 'zod';
 import { fileInput } from '../../domain/contracts';
 import { ISO_DATE, parseFilingDate } from '../../domain/dates';
@@ -14,7 +14,7 @@ const uploadType = z
   .transform(Number)
   .refine((code) => Object.hasOwn(UPLOAD_TYPES, code), `allowed: ${Object.keys(UPLOAD_TYPES).join(', ')}`);
 
-/** The fields beside the file or the message. */
+/** Fields beside the file or message. */
 export const statedSchema = z.strictObject({
   message: z
     .record(z.string(), z.unknown())
@@ -25,7 +25,7 @@ export const statedSchema = z.strictObject({
   allowDuplicate: fileInput.shape.allowDuplicate,
 });
 
-/** @throws Problem 400 where there is neither a message nor a file, or both */
+/** @throws Problem 400 if there is neither a message nor a file, or both */
 export function sourceOf({
   body: { message },
   upload,
@@ -39,7 +39,7 @@ export function sourceOf({
 
 const DATES = FIELD_NAMES.filter((field) => MAPPING_FIELDS[field] === 'date');
 
-/** A message may have its dates as this API writes them, YYYY-MM-DD; the specification's form is DDMMYYYY. */
+/** Accepts this API's YYYY-MM-DD in a message, beside the specification's DDMMYYYY. */
 function withFilingDates(message: Record<string, unknown>): Record<string, unknown> {
   const { ebrcBulkGenDtos: items } = message;
   if (!Array.isArray(items)) return message;

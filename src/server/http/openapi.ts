@@ -1,4 +1,4 @@
-/** The description of a route in JSON Schema, from the zod schemas that check its fields. */
+/** Describes routes in JSON Schema, from the zod schemas that validate them. */
 import type { FastifySchema } from 'fastify';
 import { z } from 'zod';
 import type { Role } from '../../domain/principal';
@@ -8,26 +8,24 @@ import { htmlText } from '../../domain/text';
 interface AnswerDescription {
   description: string;
   schema?: z.ZodType;
-  /** The media type of an answer that is no JSON. */
+  /** The media type, if it is not JSON. */
   type?: string;
 }
 
-type Answers = Readonly<Record<number, AnswerDescription>>;
-
 const JSON_TYPE = 'application/json';
 
-/** What is told of a route. */
+/** The description of a route. */
 export interface Described<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
   id: string;
   summary: string;
-  /** Who may: one of these roles is enough. Left out: every principal. */
+  /** The caller needs one of these roles; without them every principal may call. */
   roles?: readonly Role[];
   params?: P;
   query?: Q;
   body?: B;
-  /** Takes multipart/form-data too: the fields of the body, and a part `file`. */
+  /** Also takes multipart/form-data, with the fields of the body and a part `file`. */
   takesFile?: boolean;
-  answers: Answers;
+  answers: Readonly<Record<number, AnswerDescription>>;
 }
 
 export function describeRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
@@ -35,11 +33,11 @@ export function describeRoute<P extends z.ZodType, Q extends z.ZodType, B extend
   tag: string,
 ): FastifySchema {
   const input = body && jsonSchema(body);
-  const may = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
+  const whoMayCall = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
   return {
     operationId: id,
     summary,
-    description: may,
+    description: whoMayCall,
     tags: [tag],
     ...(params && { params: jsonSchema(params) }),
     ...(query && { querystring: jsonSchema(query) }),
@@ -63,13 +61,13 @@ function answerOf({ description, schema, type = JSON_TYPE }: AnswerDescription):
   return { description, content: { [type]: { schema: content } } };
 }
 
-/** Additional fields of answers are allowed: clients must expect new ones. */
+/** `io: 'input'`, which allows additional fields in answers: clients must expect new ones. */
 function jsonSchema(schema: z.ZodType): Record<string, unknown> {
   const { $schema: _, ...made } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
   return made;
 }
 
-/** The same fields, with the file in the place of the message. */
+/** The fields of the JSON body, with the part `file` instead of `message`. */
 function formSchema(input: Record<string, unknown>): Record<string, unknown> {
   const { message: _, ...properties } = (input['properties'] ?? {}) as Record<string, unknown>;
   const required = ((input['required'] ?? []) as string[]).filter((name) => name !== 'message');
@@ -82,7 +80,7 @@ const PROBLEM = {
   content: { 'application/problem+json': { schema: jsonSchema(problemSchema) } },
 };
 
-/** A page that lists the routes of the API. @param document the OpenAPI document */
+/** An HTML page that lists the routes. @param document the OpenAPI document */
 export function docsPage(document: { paths?: unknown; info?: { title?: string; version?: string } }): string {
   const paths = Object.entries(
     (document.paths ?? {}) as Record<

@@ -1,21 +1,21 @@
-/** Errors as the API answers them: application/problem+json (RFC 9457). */
+/** Errors of the API, answered as application/problem+json (RFC 9457). */
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import type { RefusedError } from '../../starter/errors';
 
-/** An answer that is an error. */
+/** An error answer. */
 export class Problem extends Error {
   override readonly name = 'Problem';
 
   constructor(
     readonly status: number,
-    /** Stable, snake_case; programs branch on it. */
+    /** Stable and in snake_case; clients branch on it. */
     readonly code: string,
     readonly detail: string,
     readonly more: {
       errors?: RefusedError['errors'];
       headers?: Readonly<Record<string, string>>;
-      /** Other members of the document, such as the state of the filing. */
+      /** Further members of the document, such as the filing's state. */
       members?: Readonly<Record<string, unknown>>;
       cause?: unknown;
     } = {},
@@ -24,7 +24,7 @@ export class Problem extends Error {
   }
 }
 
-/** The document of a problem. */
+/** The JSON document of a problem. */
 export function problemBody({ status, code, detail, more }: Problem, requestId: string): Record<string, unknown> {
   const findings = findingsInApiTerms(more.errors ?? []);
   const errors = findings.map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
@@ -41,7 +41,7 @@ export function problemBody({ status, code, detail, more }: Problem, requestId: 
   };
 }
 
-/** Its schema, for the description of the API. */
+/** The schema of a problem, for the OpenAPI description. */
 export const problemSchema = z.object({
   type: z.string(),
   title: z.string(),
@@ -59,25 +59,25 @@ export const problemSchema = z.object({
   request_id: z.string(),
 });
 
-/** There is no such thing, or the principal may not see it: the answer is the same. */
+/** The same answer whether the thing does not exist or the principal may not see it. */
 export const notFound = (code: string, what: string): Problem => new Problem(404, code, what);
 
-/** A request that is wrong in itself. */
+/** A request that is invalid in itself. */
 export function badRequest(code: string, detail: string, field?: string): Problem {
   return new Problem(400, code, detail, { errors: [{ code, message: detail, ...(field !== undefined && { field }) }] });
 }
 
 export const NOTHING_TWICE = 'Repeat the request: nothing is filed twice.';
 
-/** The status in metrics and logs of a request whose caller did not take the answer. */
+/** Status in metrics and logs when the caller did not take the answer. */
 export const CALLER_GONE = 499;
-/** Ends a request that nobody waits for any more. */
+/** Ends a request whose caller has disconnected. */
 export const callerGone = (): Problem => new Problem(CALLER_GONE, 'caller_gone', 'The caller has gone.');
 
 export const temporalAway = (cause: unknown): Problem =>
   unavailable('temporal_unavailable', `Temporal cannot be reached right now. ${NOTHING_TWICE}`, { cause });
 
-/** A server that is needed is away. Nothing is half done, and repeating the request is safe. */
+/** A server that is needed does not answer. Nothing is half done, so the request may be repeated. */
 export function unavailable(
   code: string,
   detail: string,
@@ -86,9 +86,9 @@ export function unavailable(
   return new Problem(503, code, detail, { headers: { 'retry-after': String(retryAfterS) }, cause });
 }
 
-// Texts that name commands and options of the command line, in the words of a caller of the API: routes and fields.
+// Messages name commands and options of the command line. The tables turn these into routes and fields of the API.
 
-/** Commands, with the options that belong to them behind the name of what they are about. */
+/** Commands, with the options that follow the name of their subject. */
 const ROUTES: readonly [command: RegExp, route: string][] = [
   [/`?ebrc (approve|resolve|abandon|resume|correct) (F[0-9A-F]{15}|FILING)\b(?: FILE\b)?`?/g, 'POST /v1/filings/$2/$1'],
   [/`?ebrc (approve|resolve|abandon|resume|correct)\b`?/g, 'POST /v1/filings/{filing}/$1'],
@@ -105,7 +105,7 @@ const ROUTES: readonly [command: RegExp, route: string][] = [
   [/`?ebrc check\b`?/g, 'POST /v1/checks'],
 ];
 
-/** Options, with the placeholder of a value; a value itself stays. */
+/** Options with the placeholders of their values; actual values stay. */
 const FIELDS: readonly [option: RegExp, field: string][] = [
   [/--allow-duplicate (\d[\d,-]*)=REASON/g, '`allowDuplicate` for row $1, with a reason'],
   [/--allow-duplicate/g, '`allowDuplicate`'],
@@ -127,17 +127,17 @@ const FIELDS: readonly [option: RegExp, field: string][] = [
   [/ \(EBRC_TOKEN, or the HTTP API\)/g, ''],
 ];
 
-/** The text in the terms of the API: options as fields, commands as routes. */
+/** Replaces commands by routes and options by fields. */
 export function inApiTerms(text: string): string {
   let result = text;
-  for (const [words, own] of [...ROUTES, ...FIELDS]) result = result.replace(words, own);
+  for (const [pattern, replacement] of [...ROUTES, ...FIELDS]) result = result.replace(pattern, replacement);
   return result
     .replace(/` (?=[,.:;])/g, '`')
     .replace(/ {2,}/g, ' ')
     .trimEnd();
 }
 
-/** Findings in the terms of the API. */
+/** Findings with their messages in terms of the API. */
 export const findingsInApiTerms = <T>(findings: readonly T[]): T[] =>
   findings.map((each) => {
     const { message } = each as { message?: unknown };

@@ -1,14 +1,14 @@
-/** How a route is declared, its fields by zod, who may call it and what it answers, and what it works with. */
+/** Declares routes: their fields as zod schemas, who may call them, what they answer, and what they work with. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Principal } from '../../domain/principal';
 import type { FeedMark } from '../../ledger/events';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import type { Gate } from '../access/gate';
-import type { FilingReader } from '../views/filing';
+import type { createFilingReader } from '../views/filing';
 import type { Watch } from '../views/watch';
 import { bodyOf, type Upload } from './body';
-import type { MemoryRoom } from './memory-room';
+import type { createMemoryRoom } from './memory-room';
 import { describeRoute, type Described } from './openapi';
 import { callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
@@ -20,10 +20,10 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   params: P;
   query: Q;
   body: B;
-  /** The file of a multipart request. */
+  /** The file of a multipart request; null without one. */
   upload: Upload | null;
   request: FastifyRequest;
-  /** Aborted when the caller has gone. */
+  /** Aborted when the caller disconnects. */
   gone: AbortSignal;
 }
 
@@ -39,33 +39,33 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
   handle: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
-/** Answers longer than this are given up: what was begun goes on, and repeating the request finds it. */
-const WITHIN_MS = 100_000;
+/** Longer requests are answered with 503. What was begun goes on, and repeating the request finds it. */
+const ANSWER_WITHIN_MS = 100_000;
 
 const NOTHING = z.strictObject({});
 
-/** What the routes work with. */
+/** The dependencies of the routes. */
 export interface Door {
   deps: EbrcClientDependencies;
-  filings: FilingReader;
+  filings: ReturnType<typeof createFilingReader>;
   watch: Watch<string>;
   feed: Watch<FeedMark>;
   isStopping: () => boolean;
 }
 
-/** The dependencies for one exporter's request: its workbooks wait behind its own, and not others' behind them. */
+/** Dependencies for one exporter's request. Its workbooks queue behind its own, so that they do not delay others'. */
 export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcClientDependencies {
   return { ...deps, workbooks: deps.workbooks?.of(exporterId) };
 }
 
-/** What routes are registered with; each group adds its `tag`. */
+/** What a route is registered with; each group adds its `tag`. */
 export interface Registrar {
   app: FastifyInstance;
   gate: Gate;
-  room: MemoryRoom;
+  room: ReturnType<typeof createMemoryRoom>;
 }
 
-/** Adds a route: checks who calls, then the fields, then calls the handler. */
+/** Adds a route that authenticates the caller, checks roles and fields, and then calls the handler. */
 export function addRoute<
   P extends z.ZodType = typeof NOTHING,
   Q extends z.ZodType = typeof NOTHING,
@@ -97,12 +97,12 @@ export function addRoute<
         request,
         gone: gone.signal,
       };
-      return answered(reply, await within(WITHIN_MS, handle(call), timeout));
+      return sendAnswer(reply, await within(ANSWER_WITHIN_MS, handle(call), timeout));
     },
   });
 }
 
-/** @throws Problem 400 that names every wrong field, and what is allowed */
+/** @throws Problem 400 that names every wrong field and what is allowed */
 function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
   refuseUnstorable(value);
   const read = schema.safeParse(value, IN_PLAIN_WORDS);
@@ -122,7 +122,7 @@ function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'b
   throw new Problem(400, 'invalid_request', first.join('; '), { errors });
 }
 
-function answered(reply: FastifyReply, { status = 200, headers = {}, body }: Answer): FastifyReply {
+function sendAnswer(reply: FastifyReply, { status = 200, headers = {}, body }: Answer): FastifyReply {
   return reply
     .code(status)
     .headers(headers)

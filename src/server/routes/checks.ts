@@ -1,4 +1,4 @@
-/** Checks of a message or a workbook by all rules and balances; nothing is filed. */
+/** Checks a message or workbook by all rules and balances, without filing it. */
 import { z } from 'zod';
 import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';

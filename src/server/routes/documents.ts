@@ -1,4 +1,4 @@
-/** Documents: certificates with their PDFs, and the annotated workbook of a filing. */
+/** Certificates with their PDFs, and the workbooks and evidence of filings. */
 import { z } from 'zod';
 import { dateText } from '../../domain/dates';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
@@ -117,7 +117,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
     },
     async handle({ principal, params }) {
       const { filingId, annotated, inputRef } = await visibleFiling(deps, principal, params.filing);
-      // Until it is annotated, the one that was handed in.
+      // Until it is annotated, the workbook as it was handed in.
       const name = annotated ?? (await readInputHead(pool, inputRef))?.sourceDocument ?? null;
       if (name === null)
         throw notFound('no_workbook', `Filing ${filingId} was made from a message, and has no workbook.`);

@@ -1,4 +1,4 @@
-/** The feed of events: what happened, in the order of commits, for programs that follow it. */
+/** The event feed: what happened, in commit order, for programs that follow it. */
 import { z } from 'zod';
 import { readFeed, type FeedEvent, type FeedMark } from '../../ledger/events';
 import { EVENT_DAYS } from '../../ledger/retention';
@@ -21,7 +21,7 @@ const eventSchema = z.object({
 });
 
 const HOW = `Events in the order of their commits, as CloudEvents 1.0; those of a filing in the order of its moves. Keep \`next\`, and
-send it as \`after\`. An event may be handed to you again after a 410: its id is the same.`;
+send it as \`after\`. After a 410 you may get an event again; its id is the same.`;
 
 export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Door): void {
   const registrar = { ...server, tag: 'Events' };
@@ -30,7 +30,7 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
   addRoute(registrar, {
     id: 'readEvents',
     route: 'GET /events',
-    summary: 'What happened since, or what happens next',
+    summary: 'The events since a cursor, or the next ones',
     query: z.strictObject({
       after: cursorText
         .optional()
@@ -42,12 +42,15 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
         .min(0)
         .max(LONGEST_WAIT_S)
         .default(0)
-        .describe('waits for an event, in seconds, where there is none yet'),
+        .describe('how many seconds to wait for an event if there is none yet'),
     }),
     answers: {
       200: {
         description: HOW,
-        schema: z.object({ items: z.array(eventSchema), next: z.string().describe('always there: where to go on') }),
+        schema: z.object({
+          items: z.array(eventSchema),
+          next: z.string().describe('always present: the cursor to go on from'),
+        }),
       },
     },
     async handle({ principal: { exporters }, query: { after, limit, wait }, gone }) {
@@ -56,13 +59,13 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
       let from = mark && { epoch: mark[0], position: mark[1] };
       for (;;) {
         const page = await readFeed(pool, { mode, after: from, exporters, limit });
-        if ('start' in page) throw lost(page);
+        if ('start' in page) throw cursorGone(page);
         const { events, next } = page;
         const left = until - performance.now();
         if (events.length > 0 || left <= 0 || isStopping()) {
           return { body: { items: events.map(eventBody), next: cursorOf(next) } };
         }
-        // Events that this principal may not see are passed by.
+        // Events that this principal may not see are skipped.
         from = next;
         await feed.until(next, left, gone);
         if (gone.aborted) throw callerGone();
@@ -73,10 +76,10 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
 
 const cursorOf = ({ epoch, position }: FeedMark): string => asCursor([epoch, position]);
 
-function lost({ start, end }: Record<'start' | 'end', FeedMark>): Problem {
+function cursorGone({ start, end }: Record<'start' | 'end', FeedMark>): Problem {
   const detail =
-    `The cursor is of a ledger that was put back since, or is older than the ${EVENT_DAYS} days that events are kept: what came after ` +
-    'it may be gone. Read what you need anew (GET /v1/filings?since=…) and go on with `end`, or read all that is kept with `start`.';
+    `The cursor is from before a restore of the ledger, or older than the ${EVENT_DAYS} days for which events are kept: events after it ` +
+    'may be missing. Read what you need again (GET /v1/filings?since=…) and go on from `end`, or read all kept events from `start`.';
   return new Problem(410, 'cursor_gone', detail, { members: { start: cursorOf(start), end: cursorOf(end) } });
 }
 
@@ -93,7 +96,7 @@ function eventBody({ id, type, at, subject, data }: FeedEvent): z.output<typeof 
   };
 }
 
-/** Where to read more. */
+/** The route with more about the event. */
 function linkOf({ eBRCNumber, filingId, exporterId, runId }: FeedEvent['data']): string | null {
   const to = (list: string, id: unknown) => `/v1/${list}/${encodeURIComponent(String(id))}`;
   if (eBRCNumber != null) return to('certificates', eBRCNumber);

@@ -1,4 +1,4 @@
-/** Exporters: onboarding, readiness, balances, credentials. Passwords go to the vault, and nowhere else. */
+/** Exporters: onboarding, readiness, balances, credentials. Passwords go to the vault and nowhere else. */
 import { z } from 'zod';
 import { emailAddress, onboardInput } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
@@ -42,7 +42,7 @@ const progressSchema = z.object({
   message: z.string().nullable(),
 });
 
-/** As it is typed: a password may begin with a blank. */
+/** Not trimmed, because a password may begin with a blank. */
 const password = z.string().min(1, 'is empty').max(500).describe('goes straight to the vault');
 const username = visible(200).describe("user name at the authority's portal");
 
@@ -93,7 +93,7 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
   async function bodiesOf(exporters: readonly ExporterRow[]) {
     const ids = exporters.map(({ exporterId }) => exporterId);
     const counts = await countIrms(pool, ids);
-    // The view has more than the API shows.
+    // The schema drops what the API does not show.
     const views = await exporterViews(pool, exporters);
     return views.map((view) => exporterSchema.parse({ ...view, irmCount: counts.get(view.exporterId) ?? 0 }));
   }
@@ -107,8 +107,8 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
     body: onboarding,
     answers: { 202: { description: 'Started; GET the exporter for its progress', schema: progressSchema } },
     async handle({ principal, body: { username: user, password: secret, ...customer } }) {
-      const known = await findExporter(pool, mode, customer.email);
-      if (principal.exporters !== null && !(known && maySee(principal, known.exporterId))) {
+      const existing = await findExporter(pool, mode, customer.email);
+      if (principal.exporters !== null && !(existing && maySee(principal, existing.exporterId))) {
         throw new Problem(403, 'exporters_limited', 'A principal that sees some exporters only cannot add others.');
       }
       const credentials = user !== undefined && secret !== undefined ? { username: user, password: secret } : undefined;
@@ -217,7 +217,7 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
   });
 }
 
-/** The headers of a downloaded workbook. @param name of letters, digits and `-` */
+/** Headers of a downloaded workbook. @param name is made safe for a file name */
 export function workbookHeaders(name: string): Record<string, string> {
   const safe = name.replace(/[^\w.-]/g, '_').slice(0, 120);
   return { 'content-type': WORKBOOK, 'content-disposition': `attachment; filename="${safe}"` };

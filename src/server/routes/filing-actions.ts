@@ -1,4 +1,4 @@
-/** What persons do about a filing. Each answers the filing as it stands afterwards. */
+/** What persons do about a filing. Each action answers the filing as it is afterwards. */
 import { z } from 'zod';
 import { MAY, personKey } from '../../domain/principal';
 import type { ResolveArgs } from '../../domain/update-contracts';
@@ -21,9 +21,7 @@ import { sourceOf, statedSchema } from '../http/filing-source';
 const FILING = z.object({ filing: filingName });
 const attempt = visible(300)
   .optional()
-  .describe(
-    'the attempt that is answered, as the filing shows it; refused for another, and where one is shown and none named',
-  );
+  .describe('the attempt that is answered; needed while the filing shows one, and refused if it is another');
 const number = visible(100);
 
 const resolveInput = z.strictObject({
@@ -53,7 +51,7 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     return { status: secondPerson ? 202 : 200, body: await filings.again(filingId) };
   }
 
-  /** What was looked at may be over by now, and another send in question. */
+  /** The caller must name what is in question, which may have changed since it looked. @throws Problem 422 */
   async function assertNothingShown(filingId: string): Promise<void> {
     const { attempt, request } = await inQuestion(deps.pool, filingId);
     const shown = attempt ?? request;
@@ -72,7 +70,7 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
       note: note.optional(),
       contentHash: visible(100)
         .optional()
-        .describe('of what was looked at, as the filing shows it; refused for another'),
+        .describe('the content that was looked at, as the filing shows it; refused if it is another'),
     }),
     answers: after,
     async handle({ principal, params, body }) {
@@ -118,8 +116,8 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     answers: after,
     async handle({ principal, params, body }) {
       const { filingId, madeBy } = await visibleFiling(deps, principal, params.filing);
-      const own = personKey(madeBy) === personKey(principal.name);
-      if (!own && !principal.roles.includes('checker')) {
+      const isMaker = personKey(madeBy) === personKey(principal.name);
+      if (!isMaker && !principal.roles.includes('checker')) {
         const detail = 'A maker abandons its own filings; for any other the role checker is needed.';
         throw new Problem(403, 'role_missing', detail, { members: { missing: ['checker'] } });
       }
@@ -156,7 +154,7 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     answers: { 201: { description: 'The filing that corrects it', schema: filingSchema } },
     async handle(call) {
       const { principal, params, body } = call;
-      // A reference names its newest filing: repeated, the request meets the correction that it made.
+      // A reference names its newest filing: when the request is repeated, that is the correction which it made.
       const { exporterId } = await visibleFiling(deps, principal, params.filing);
       const { allowDuplicate } = body;
       const request = { filing: params.filing, source: sourceOf(call), madeBy: principal.name, allowDuplicate };
@@ -165,7 +163,7 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
   });
 }
 
-/** A refusal says in which state the filing is now. */
+/** Adds the filing's present state to a refusal. */
 async function withState({ pool }: Door['deps'], filingId: string, error: unknown): Promise<unknown> {
   if (!(error instanceof RefusedError)) return error;
   const { state } = (await getFiling(pool, filingId)) ?? {};

@@ -1,4 +1,4 @@
-/** Filing, and reading filings. The reference is the idempotency key. */
+/** Files, and reads filings. The reference is the idempotency key. */
 import { z } from 'zod';
 import { MAY } from '../../domain/principal';
 import { fileInput } from '../../domain/contracts';
@@ -36,7 +36,13 @@ const filingInput = z.strictObject({
   reference: shownAsWritten(fileInput.shape.reference.unwrap()).describe(
     'your own name of the filing: the idempotency key',
   ),
-  n: z.number().int().min(1).max(1_000_000).optional().describe('files a reference again, whose rows are all free'),
+  n: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .describe('the next number, to file a reference again whose rows are all free'),
   channel: z.enum(['auto', 'push', 'bulk']).optional(),
   approval: z.boolean().optional().describe('waits for the approval of somebody else'),
 });
@@ -65,7 +71,7 @@ const eventSchema = z.object({
   state: z.string().nullable(),
   who: z.string().nullable(),
   text: z.string(),
-  said: z.string().nullable().describe('what `who` answered of an unknown outcome: filed or not-filed'),
+  said: z.string().nullable().describe('what `who` answered about an unknown outcome: filed or not-filed'),
 });
 
 const PREFER = '`Prefer: wait=60` waits for the end, or for a question.';
@@ -95,8 +101,8 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
       const source = sourceOf(call);
       const stated = { uploadType, declaration, allowDuplicate };
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...stated };
-      const own = { ...depsFor(door, exporter), principal };
-      const outcome = await fileFile(own, { source, exporter, ...terms }).catch((error: unknown) => {
+      const requestDeps = { ...depsFor(door, exporter), principal };
+      const outcome = await fileFile(requestDeps, { source, exporter, ...terms }).catch((error: unknown) => {
         throw standing && !maySee(principal, standing.exporterId) ? hiddenHolder(error) : error;
       });
       return recorded(door, call, outcome, before ? 200 : 201);
@@ -110,7 +116,10 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     query: z.strictObject({
       ...paging,
       state: z.enum(FILING_STATES).optional(),
-      attention: z.enum(['true', 'false']).optional().describe('only those that need somebody, or do not'),
+      attention: z
+        .enum(['true', 'false'])
+        .optional()
+        .describe('only filings that need attention (true), or that do not (false)'),
       exporter: exporterName.optional(),
       since: z.iso.datetime({ offset: true }).optional().describe('made at this time or later'),
     }),
@@ -205,7 +214,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
 
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(100)]);
 
-/** Answers a filing that was recorded or refused. A filing that is answered with 200 or 201 is in the ledger. */
+/** Answers a recorded or refused filing. A filing answered with 200 or 201 is in the ledger. */
 export async function recorded(door: Door, call: Call, { filing, notice }: FilingOutcome, status: number) {
   if (filing.state === 'refused') {
     throw new RefusedError(filing.errors as RefusedError['errors'], { filingId: filing.filingId });
@@ -220,7 +229,7 @@ export async function recorded(door: Door, call: Call, { filing, notice }: Filin
   return { status, headers: { location: body.links['self'] ?? '', ...waited.headers }, body };
 }
 
-/** Waits as the caller prefers. `body`: the filing afterwards; null if it did not ask for a wait. */
+/** Waits as the caller prefers. `body` is the filing afterwards; null if no wait was asked for. */
 async function waitedFor(
   { watch, filings }: Door,
   { request, gone }: Pick<Call, 'request' | 'gone'>,
@@ -229,15 +238,15 @@ async function waitedFor(
   const seconds = preferredWait(request.headers['prefer']);
   if (seconds === 0) return { body: null, headers: {} };
   await watch.until(filingId, seconds * 1_000, gone);
-  // Thousands of callers may go at once: nothing is read for them.
+  // Thousands of callers may disconnect at once, so nothing is read for them.
   if (gone.aborted) throw callerGone();
   return { body: await filings.again(filingId), headers: { 'preference-applied': `wait=${seconds}` } };
 }
 
-/** The holder of the reference is none of the caller's exporters: that it is taken is all that is said. */
-const OF_REFERENCE = ['reference_taken', 'reference_live', 'exporter_differs', 'wrong_number', 'not_correctable'];
+/** Codes that reveal the reference's holder. A caller that may not see the holder only learns that it is taken. */
+const REVEALING_CODES = ['reference_taken', 'reference_live', 'exporter_differs', 'wrong_number', 'not_correctable'];
 
 function hiddenHolder(error: unknown): unknown {
-  if (!(error instanceof RefusedError) || !OF_REFERENCE.includes(error.errors[0]?.code ?? '')) return error;
+  if (!(error instanceof RefusedError) || !REVEALING_CODES.includes(error.errors[0]?.code ?? '')) return error;
   return new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
 }

@@ -1,4 +1,3 @@
-/** Findings, reconciliations and reports. */
 import { z } from 'zod';
 import { reconcileInput } from '../../domain/report-contracts';
 import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
@@ -97,12 +96,12 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
   });
 
   for (const report of ['daily', 'ageing'] as const) {
-    // A report of a day is made once for all who ask for it meanwhile.
+    // Concurrent requests for the same day share one report.
     const figures = inTurn((on: string) => figuresOf(deps, { report, ...(on !== '' && { on }) }));
     addRoute(registrar, {
       id: report === 'daily' ? 'reportDay' : 'reportAgeing',
       route: `GET /reports/${report}`,
-      summary: report === 'daily' ? 'The figures of a day' : 'How old what is open is',
+      summary: report === 'daily' ? 'The figures of a day' : 'The ageing of open amounts',
       query: z.strictObject({ on: reconcileInput.shape.to.describe('YYYY-MM-DD; left out: today in Asia/Kolkata') }),
       answers: {
         200: {
@@ -127,7 +126,7 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
 
 const findingBody = (finding: FindingView) => ({ ...finding, advice: inApiTerms(finding.advice) });
 
-/** @throws Problem 403 for a principal that sees some exporters only */
+/** @throws Problem 403 if the principal may see only some exporters */
 function seesAll({ exporters }: Principal, why: string): void {
   if (exporters !== null) throw new Problem(403, 'exporters_limited', `You see some exporters only. ${why}`);
 }

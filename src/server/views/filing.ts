@@ -1,6 +1,6 @@
-/** A filing as the API shows it. */
+/** Filings as the API shows them. */
 import { z } from 'zod';
-import { NO_ROWS, type FilingCounts } from '../../domain/contracts';
+import { NO_ROWS, type FilingResult } from '../../domain/contracts';
 import { actionsOfFiling, type QuestionView } from '../../domain/filing/questions';
 import { FILING_STATES, type FilingState } from '../../domain/filing/states';
 import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
@@ -17,14 +17,11 @@ export const filingSchema = z.object({
   filingId: z.string(),
   workflowId: z.string(),
   reference: z.string(),
-  n: count.describe('which filing of its reference'),
+  n: count.describe('number of the filing under its reference'),
   exporterId: z.string(),
   state: z.enum(FILING_STATES).describe('clients must expect new states'),
   stateText: z.string().describe('the state as a sentence'),
-  expectedBy: z
-    .string()
-    .nullable()
-    .describe('when the acknowledgement is expected, by the times that were seen lately'),
+  expectedBy: z.string().nullable().describe('when the acknowledgement is expected, from recent acknowledgement times'),
   counts: z.object({ rows: count, certified: count, archived: count, errored: count, corrected: count, open: count }),
   attention: z.string().nullable(),
   questions: z.array(
@@ -53,14 +50,14 @@ export const filingSchema = z.object({
 
 export type FilingBody = z.infer<typeof filingSchema>;
 
-/** The record has more than the API shows, which the schema leaves out. */
+/** The schema drops the fields of the record that the API does not show. */
 function filingBody(
   filing: FilingRecord,
   args: {
-    counts: FilingCounts;
+    counts: FilingResult['counts'];
     submissions: readonly PagedSubmission[];
     questions: readonly QuestionView[];
-    /** The attempt that is asked about. */
+    /** The attempt in question. */
     attempt: string | null;
     expectedBy: string | null;
   },
@@ -93,10 +90,10 @@ function filingBody(
   });
 }
 
-/** Actions without a route: two persons permit a duplicate, or take a statement back, by the command line. */
+/** Actions without a route: permits and withdrawals are made on the command line. */
 const COMMANDS_ALONE = ['permit', 'withdraw'];
 
-function stateText({ state, asked, correctable }: FilingRecord, counts: FilingCounts): string {
+function stateText({ state, asked, correctable }: FilingRecord, counts: FilingResult['counts']): string {
   const { rows, certified, archived, errored } = counts;
   const texts: Readonly<Record<FilingState, string>> = {
     checking: 'It is being checked against balances and earlier filings.',
@@ -121,18 +118,16 @@ function stateText({ state, asked, correctable }: FilingRecord, counts: FilingCo
 
 const NO_PARTS = { counts: NO_ROWS, submissions: [] };
 const NO_QUESTIONS = new Map<string, never[]>();
-/** How long the typical time of an acknowledgement is taken from memory. */
-const MEAN_KEPT_MS = 60_000;
+/** How long the mean acknowledgement time is cached. */
+const MEAN_CACHED_MS = 60_000;
 
-export type FilingReader = ReturnType<typeof createFilingReader>;
-
-/** Reads filings in the form in which the API shows them. */
+/** Reads filings in the API's form. */
 export function createFilingReader({ pool, mode, cadence }: EbrcReaderDependencies) {
   let mean: { ms: Promise<number>; at: number } | undefined;
 
-  /** How long an acknowledgement takes, as seen lately. */
+  /** The recent mean time until an acknowledgement. */
   async function meanMs(): Promise<number> {
-    if (mean && Date.now() - mean.at < MEAN_KEPT_MS) return mean.ms;
+    if (mean && Date.now() - mean.at < MEAN_CACHED_MS) return mean.ms;
     const ms = expectedAnswerMs(pool, mode, cadence);
     mean = { ms, at: Date.now() };
     return ms.catch((error: unknown) => {
@@ -178,7 +173,7 @@ export function createFilingReader({ pool, mode, cadence }: EbrcReaderDependenci
   return {
     one,
     many,
-    /** The filing as it is now; null if the ledger does not hold it. */
+    /** The filing as it is now; null if the ledger does not have it. */
     async again(filingId: string): Promise<FilingBody | null> {
       const filing = await getFiling(pool, filingId);
       return filing ? one(filing) : null;
@@ -186,5 +181,5 @@ export function createFilingReader({ pool, mode, cadence }: EbrcReaderDependenci
   };
 }
 
-/** Whether somebody may be asked about a send of it. */
+/** Whether a person may be asked about one of its sends. */
 export const isAsked = ({ state }: FilingRecord): boolean => state === 'outcome_unknown' || state === 'overdue';

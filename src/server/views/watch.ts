@@ -9,12 +9,12 @@ import { waitsForPerson } from '../../starter/filings/outcome';
 export const LONGEST_WAIT_S = 60;
 
 export interface Watch<T> {
-  /** Resolves when a look says that it has come, or when the time is up or the caller has gone. */
+  /** Resolves when `what` has come, the time is up, or the caller has disconnected. */
   until(what: T, ms: number, gone: AbortSignal): Promise<void>;
   close(): void;
 }
 
-/** Looks every `everyMs` while anybody waits; `look` gets what is waited for, and answers how to tell what has come. */
+/** Polls every `everyMs` while somebody waits. `look` gets what is waited for and returns which of it has come. */
 function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: T) => boolean>): Watch<T> {
   const waiting = new Set<{ what: T; wake: () => void }>();
   let looking = false;
@@ -28,7 +28,7 @@ function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: 
         const hasCome = await look([...waiting].map(({ what }) => what));
         for (const { what, wake } of [...waiting]) if (hasCome(what)) wake();
       } catch {
-        // While PostgreSQL is away nothing is known; the waits end with their time.
+        // Nothing is known while PostgreSQL is away; the waits end by their own time.
       }
       await sleep(everyMs, undefined, { ref: false });
     }
@@ -39,16 +39,16 @@ function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: 
     until: (what, ms, gone) =>
       new Promise((resolve) => {
         if (closed || gone.aborted) return resolve();
-        const own = { what, wake: end };
+        const waiter = { what, wake: end };
         const timer = setTimeout(end, ms);
         function end() {
           clearTimeout(timer);
           gone.removeEventListener('abort', end);
-          waiting.delete(own);
+          waiting.delete(waiter);
           resolve();
         }
         gone.addEventListener('abort', end);
-        waiting.add(own);
+        waiting.add(waiter);
         void watch();
       }),
     close() {
@@ -58,7 +58,7 @@ function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: 
   };
 }
 
-/** Waits for filings, by their ids, until they have ended or ask somebody: one look at the ledger a second. */
+/** Waits until filings (by id) have ended or need a person, with one query a second. */
 export function createFilingWatch({ pool }: { pool: pg.Pool }): Watch<string> {
   return createWatch(1_000, async (waiting) => {
     const standings = await standingsOf(pool, [...new Set(waiting)]);
@@ -68,7 +68,7 @@ export function createFilingWatch({ pool }: { pool: pg.Pool }): Watch<string> {
   });
 }
 
-/** Waits until the feed does not end at a mark any more: one look at its end every half a second. */
+/** Waits until the feed's end has moved from a mark, with one query every half second. */
 export function createFeedWatch({ pool }: { pool: pg.Pool }): Watch<FeedMark> {
   return createWatch(500, async () => {
     const end = await feedEnd(pool);
@@ -76,7 +76,7 @@ export function createFeedWatch({ pool }: { pool: pg.Pool }): Watch<FeedMark> {
   });
 }
 
-/** The seconds of `Prefer: wait=N`, 60 at most; 0 without it. */
+/** The seconds of `Prefer: wait=N`, at most 60; 0 without it. */
 export function preferredWait(header: string | string[] | undefined): number {
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
   const [, seconds = '0'] = /(?:^|,)\s*wait=(\d{1,9})\s*(?:$|[,;])/i.exec(text.slice(0, 1_000)) ?? [];

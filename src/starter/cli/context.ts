@@ -6,38 +6,44 @@ import type { OpenOptions } from '../connect';
 import type { ExitCode } from '../errors';
 import type { Terminal } from './terminal';
 
-/** The configuration that reading needs. */
+/** Configuration needed to read. */
 const READER_SECTIONS = ['mode', 'database', 'documents', 'tuning', 'filing'] as const;
 
-/** The configuration that the typed client needs. */
+/** Configuration needed by the typed client. */
 export const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal'] as const;
 
-/** A restart of PostgreSQL takes a few seconds. */
+/** PostgreSQL restarts within a few seconds. */
 export const WAIT_FOR_LEDGER_MS = 15_000;
 
 export interface CliOptions {
-  /** In the place of the process's own environment. */
+  /** Replaces the process's own environment. */
   env?: Environment;
-  /** How long to wait for a PostgreSQL that restarts; default {@link WAIT_FOR_LEDGER_MS}. */
+  /** How long to wait for a PostgreSQL that is restarting; default {@link WAIT_FOR_LEDGER_MS}. */
   waitForLedgerMs?: number;
-  /** Interval of the checks for a worker while a command waits for one; default 5 s. */
+  /** How often a waiting command checks whether a worker runs; default 5 s. */
   lookForWorkerEveryMs?: number;
-  /** How long a Temporal server that does not answer is tried; default 8 s. */
+  /** How long to try a Temporal server that does not answer; default 8 s. */
   connectWithinMs?: number;
-  /** Default: in a thread, within limits of time and memory. */
+  /** Default: in a thread with limits of time and memory. */
   workbooks?: Workbooks;
 }
 
-/** The dependencies of a command, each loaded and opened when first used, and closed at the end. */
+/** A command's dependencies. Each is loaded and opened at its first use, and closed at the end. */
 export function createCli<T extends Pick<Terminal, 'note'>>(
   terminal: T,
-  { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS, lookForWorkerEveryMs, connectWithinMs, workbooks: own }: CliOptions = {},
+  {
+    env,
+    waitForLedgerMs = WAIT_FOR_LEDGER_MS,
+    lookForWorkerEveryMs,
+    connectWithinMs,
+    workbooks: given,
+  }: CliOptions = {},
 ) {
   const opened: (() => Promise<unknown>)[] = [];
   let changes = false;
   const warned = new Set<string>();
 
-  /** @throws ConfigError with every wrong variable of these sections */
+  /** @throws ConfigError that lists every wrong variable of these sections */
   async function config<S extends Section>(...need: S[]): Promise<ConfigOf<S>> {
     const { loadConfig } = await import('../../config/config.js');
     const loaded = loadConfig(env, { need });
@@ -48,7 +54,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     return loaded;
   }
 
-  /** As `config`, for optional parts: undefined if the variables are not set. @throws ConfigError if they are wrong */
+  /** Like `config` for an optional section: empty if its variables are unset. @throws ConfigError if they are wrong */
   async function optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>> {
     const { ConfigError } = await import('../../config/config.js');
     try {
@@ -62,7 +68,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
   }
 
   let ledgerPool: Promise<pg.Pool> | undefined;
-  /** The pool on the ledger. @param how of the first caller, which opens it */
+  /** The pool on the ledger. @param how used by the first call, which opens the pool */
   const pool = (how: Pick<OpenOptions, 'max' | 'applicationName'> = {}) => (ledgerPool ??= openPool(how));
 
   async function openPool(how: Pick<OpenOptions, 'max' | 'applicationName'>): Promise<pg.Pool> {
@@ -73,14 +79,14 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     return opening;
   }
 
-  /** The ledger in the mode of the key, for commands that need nothing else. @param writes such as none may do twice */
+  /** The ledger, in the key's mode. @param writes true if the command must not be repeated when PostgreSQL restarts */
   const ledger = async ({ writes = false } = {}) => {
     changes ||= writes;
     const { mode } = await config('mode', 'database');
     return { pool: await pool(), mode };
   };
 
-  /** The configured store, whichever it is: for the commands that say so, or make it the ledger's. */
+  /** The configured store, even if it is not the ledger's; for commands that report that or make it the ledger's. */
   const configuredDocuments = once(async () => {
     const { createDocumentStore } = await import('../../documents/document-store.js');
     return createDocumentStore({ root: (await config('documents')).documents });
@@ -91,7 +97,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     return otherStore(await pool(), await configuredDocuments(), (await config('documents')).documents);
   });
 
-  /** The store of the ledger's documents. @throws UsageError where they are in another one */
+  /** The ledger's document store. @throws UsageError if another store is configured */
   const documents = once(async () => {
     const problem = await misplaced();
     if (problem === null) return configuredDocuments();
@@ -99,7 +105,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     throw new UsageError(problem, 'other_documents');
   });
 
-  /** Paths of documents are of use only where the documents are. */
+  /** The store for paths of documents; without it documents are shown by name. */
   const documentPaths = once(async () => {
     const { documents: root } = await config('documents');
     const store = await configuredDocuments();
@@ -110,7 +116,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
   });
 
   const workbooks = once(async () => {
-    if (own) return own;
+    if (given) return given;
     const { createWorkbookThreads } = await import('../../workbook/workbooks.js');
     const threads = createWorkbookThreads();
     opened.push(() => threads.close());
@@ -135,7 +141,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     return client;
   });
 
-  /** The filing service itself, within the budget that the workers share; for calls that are not made by a workflow. */
+  /** The filing service within the workers' shared budget, for calls that no workflow makes. */
   const api = once(async () => {
     changes = true;
     const [{ createFilingApi }, { createBudget, hashOfKey }, { createBudgetStore }] = await Promise.all([
@@ -154,7 +160,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     return service;
   });
 
-  /** The principal of EBRC_TOKEN, if it is set. @throws UsageError for a token that is not valid */
+  /** The principal of EBRC_TOKEN, if set. @throws UsageError if the token is not valid */
   const principal = once(async () => {
     const { token } = await config('token');
     if (token === undefined) return undefined;
@@ -174,23 +180,23 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     return { pool: await pool(), mode, cadence: { rateWindowMs, poll } };
   };
 
-  /** What a person's word about a filing needs: no Temporal server. */
+  /** Dependencies for a person's statement about a filing, which needs no Temporal server. */
   const filings = async () => {
     changes = true;
     const { singlePerson } = await config(...READER_SECTIONS);
-    const own = await principal();
-    return { ...(await readerBasis()), documents: await documents(), singlePerson, principal: own };
+    const caller = await principal();
+    return { ...(await readerBasis()), documents: await documents(), singlePerson, principal: caller };
   };
 
-  /** For commands that only read: without Temporal or an encryption key, and with `EBRC_MODE` for an API key. */
+  /** For read-only commands: no Temporal or encryption key, and `EBRC_MODE` may replace the API key. */
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
     return createEbrcReader({ ...(await readerBasis()), documents: await documentPaths() });
   });
 
-  /** What filing needs, without who asks and without a way to call the service. */
+  /** What filing needs, except the principal and the service. */
   const dependencies = async () => {
-    // Everything at once, so that all wrong variables are reported together.
+    // Reads all sections at once, so that all wrong variables are reported together.
     const { taskQueue } = await config(...CLIENT_SECTIONS);
     const basis = await readerBasis();
     const servers = { temporal: await temporal(), documents: await documents(), workbooks: await workbooks() };
@@ -200,8 +206,8 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
   const client = once(async () => {
     const { createEbrcClient } = await import('../client.js');
     await config(...CLIENT_SECTIONS);
-    const own = await principal();
-    return createEbrcClient({ ...(await dependencies()), principal: own, api });
+    const caller = await principal();
+    return createEbrcClient({ ...(await dependencies()), principal: caller, api });
   });
 
   return {
@@ -221,21 +227,21 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     reader,
     dependencies,
     client,
-    /** What is printed when the user interrupts the command, which ends it: what was started goes on. */
+    /** Sets what is printed when the user interrupts the command, which ends the command but not what it started. */
     onInterrupt(say: () => string) {
       const interrupt = () => {
         terminal.note(`\n${say()}`);
-        // No handler is left: the signal ends this process, and the shell sees that.
+        // No handler is left, so the signal ends this process and the shell sees why.
         process.kill(process.pid, 'SIGINT');
       };
       process.once('SIGINT', interrupt);
       opened.push(() => Promise.resolve(process.off('SIGINT', interrupt)));
     },
     principal,
-    /** Whether the command has only read so far, or written what may be written twice. */
+    /** Whether the command may be repeated: it has only read, or made writes that may be repeated. */
     onlyRead: () => !changes,
     async close() {
-      // In reverse order: later ones depend on earlier ones.
+      // In reverse order, because later ones depend on earlier ones.
       for (const close of opened.reverse()) await close();
     },
   };
@@ -243,7 +249,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
 
 export type Cli = ReturnType<typeof createCli<Terminal>>;
 
-/** A command's handler as a commander action; it returns the exit code (0 if it returns nothing). */
+/** Wraps a command's handler as a commander action. The handler returns the exit code; nothing means 0. */
 export type Bind = <O extends object>(
   handler: (cli: Cli, args: string[], options: O) => Promise<ExitCode | void>,
 ) => (...parameters: unknown[]) => Promise<void>;

@@ -11,7 +11,7 @@ import { counted, plainText } from '../../domain/text';
 import { stateCell, describeProblems, nothingFiled } from './texts';
 import { apart, fields, localTime, optional, right, table, toned, type Page, type Part } from './page';
 
-/** A filing for people: its data, its rows, its evidence, its problems and the next step. */
+/** A filing for people: fields, rows, evidence, problems and the next step. */
 export function filingPage(filing: FilingView): Part[] {
   const head = fields([
     ['Filing', filing.filingId],
@@ -57,28 +57,28 @@ function rowsTable(rows: readonly RowView[]): Part | null {
   );
 }
 
-/** What speaks for and against an unknown outcome, as of the last look. */
+/** The evidence for and against an unknown outcome, as last gathered. */
 function evidenceParts({ evidence, otherUses, state }: FilingView): (Part | null)[] {
   if (evidence === null) return [];
   const found = evidence as Partial<Evidence>;
   const { balances = [], agreeing = [], contradicted = [], adopted = [], gatheredAt, sentAt } = found;
   const looked = found.looked ? 'looked at completely' : `not looked at completely: ${found.problem ?? 'unknown why'}`;
   const settled = found.openRows === 0;
-  // What a person said, or another attempt, may have settled it since.
+  // A person or another attempt may have settled the outcome since.
   const past = state !== 'outcome_unknown';
-  const speaks = settled
+  const conclusion = settled
     ? toned('every row has one', 'good')
     : found.openRows && `${counted(found.openRows, 'row')} without one${past ? ' then' : ''}`;
   const rows = [
-    ['Certificates', looked, speaks],
+    ['Certificates', looked, conclusion],
     ...adopted.map(({ eBRCNumber }) => [eBRCNumber, 'certifies a row', toned('filed', 'good')]),
     ...agreeing.map((number) => [
       number,
-      'agrees with a row, and could be that of another',
+      'agrees with a row, but may be another filing’s',
       toned('perhaps filed', 'waits'),
     ]),
     ...contradicted.map(({ eBRCNumber, why }) => [eBRCNumber, `would fit, but ${why}`, toned('does not agree', 'bad')]),
-    // Where every row has its certificate a balance decides nothing, and other filings have moved it since.
+    // Once every row has its certificate, balances decide nothing, and other filings may have moved them since.
     ...(settled ? [] : balances.map((balance) => balanceRow(balance, otherUses))),
   ];
   return [
@@ -88,7 +88,7 @@ function evidenceParts({ evidence, otherUses, state }: FilingView): (Part | null
 }
 
 function balanceRow({ irmKey, before, after }: Evidence['balances'][number], otherUses: readonly OtherUse[]) {
-  // The key has the AD code in comparable form; at banks and in the sheet it has seven digits.
+  // The key has the AD code in comparable form; banks and workbooks write seven digits.
   const [irm = irmKey, adCode = ''] = irmKey.split(' ');
   const what = `Balance of IRM ${irm}, AD code ${adCode.padStart(7, '0')}`;
   if (before === null || after === null) return [what, 'was not read before and after the send', 'nothing'];
@@ -101,7 +101,7 @@ function balanceRow({ irmKey, before, after }: Evidence['balances'][number], oth
   if (compareAmounts(before, after) === 0)
     return [what, `${amountText(after)}, as before the send${used}`, toned('perhaps not filed', 'waits')];
   const changed = `${amountText(before)} before, ${amountText(after)} now: ${amountText(subtractAmounts(after, before))}`;
-  // What other filings used explains a change of their size, and no more; what they may have used decides nothing.
+  // Other filings' use explains a change of that size and no more. Uses that are not certified leave it undecided.
   const isLeft = (uses: readonly OtherUse[]) =>
     compareAmounts(subtractAmounts(before, after), sumAmounts(uses.map(({ amount }) => amount))) > 0;
   const undecided = isLeft(others.filter(({ certified }) => certified)) ? 'nothing' : 'perhaps not filed';
@@ -148,7 +148,7 @@ function nextStep({ filingId, state, asked, exporterId, again, correctedBy, rows
   }
 }
 
-/** That there is nothing, in this mode, or nothing of what was asked for: some options leave entries out. */
+/** Says that nothing is listed, and whether the options may be the reason. */
 export function nothingListed(what: string, mode: Mode, filter: object): string {
   const narrowed = Object.values(filter).some((value) => value !== undefined);
   return narrowed ? `No ${what} in ${mode} mode match the options.` : `No ${what} in ${mode} mode.`;
@@ -174,7 +174,7 @@ export function filingsPage(filings: readonly FilingSummary[]): Page {
       stateCell(state),
       `${counts.certified}/${counts.rows}`,
       localTime(madeAt),
-      waiting && shortly(waiting),
+      waiting && waitingSummary(waiting),
       `${counts.errored}${correctedText(counts)}`,
       counts.archived,
       filingId,
@@ -185,8 +185,8 @@ export function filingsPage(filings: readonly FilingSummary[]): Page {
 const correctedText = ({ corrected }: FilingSummary['counts']): string =>
   corrected > 0 ? ` (${corrected} corrected)` : '';
 
-/** In a list: what for, and the next time that matters. */
-function shortly({ for: subject, since, queue, expectedBy, until }: Waiting): string {
+/** What a listed filing waits for, and the next time that matters. */
+function waitingSummary({ for: subject, since, queue, expectedBy, until }: Waiting): string {
   const latest = until ? `at the latest ${localTime(until)}` : `since ${localTime(since)}`;
   const when = expectedBy ? `expected by ${localTime(expectedBy)}` : latest;
   return [subject, queue && placeText(queue), when].filter(Boolean).join(', ');
@@ -195,10 +195,10 @@ function shortly({ for: subject, since, queue, expectedBy, until }: Waiting): st
 /** A line of progress. */
 export function progressText({ state, counts, asked }: FilingResult, waiting: Waiting | null = null): string {
   const parts: string[] = [state];
-  // The PDFs are counted in what a collecting filing waits for.
+  // While a filing collects, the waiting text counts the PDFs.
   if (counts.rows > 0) parts.push(`${counts.certified} of ${counts.rows} certified`);
   if (counts.errored > 0) parts.push(`${counts.errored} errored${correctedText(counts)}`);
-  const subject = waiting ? shortly(waiting) : waitsFor({ state, asked }, counts);
+  const subject = waiting ? waitingSummary(waiting) : waitsFor({ state, asked }, counts);
   if (subject && state !== 'refused') parts.push(`waits for ${subject}`);
   return parts.join(', ');
 }

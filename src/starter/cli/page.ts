@@ -1,4 +1,4 @@
-/** What a command prints for people, as parts; how they look depends on where they are written. */
+/** What a command prints for people. The layout depends on the output stream. */
 import { styleText } from 'node:util';
 import Table from 'cli-table3';
 import stringWidth from 'string-width';
@@ -7,7 +7,7 @@ import { printable, printableLines } from '../../domain/text';
 
 export type Tone = 'good' | 'waits' | 'bad';
 
-/** A cell in the colour of its meaning, where the terminal has colours. */
+/** A cell with a colour for its meaning, if the terminal has colours. */
 export interface Toned {
   text: string;
   tone: Tone | null;
@@ -16,28 +16,20 @@ export interface Toned {
 interface TableColumn {
   title: string;
   align?: 'left' | 'right';
-  /** Left out on a terminal that is too narrow for all columns, the last one first. */
+  /** Left out on a terminal that is too narrow, the last such column first. */
   optional?: boolean;
-  /** The column whose cells take its values in where it is left out. */
+  /** Title of the column that shows this one's values when this one is left out. */
   under?: string;
 }
 
-interface TablePart {
-  kind: 'table';
-  columns: readonly TableColumn[];
-  rows: readonly (readonly unknown[])[];
-}
-
-interface FieldsPart {
-  kind: 'fields';
-  pairs: readonly (readonly [string, unknown])[];
-}
-
-export type Part = string | TablePart | FieldsPart;
-/** Parts one below the other; those that are null or false are left out, an empty text is an empty line. */
+export type Part =
+  | string
+  | { kind: 'table'; columns: readonly TableColumn[]; rows: readonly (readonly unknown[])[] }
+  | { kind: 'fields'; pairs: readonly (readonly [string, unknown])[] };
+/** Parts below each other. Null and false are left out; an empty text is an empty line. */
 export type Page = Part | readonly (Part | null | false | undefined)[];
 
-/** `width`: of the terminal, null where there is none: a pipe or a file gets one line per row, separated by tabs. */
+/** `width` of the terminal; null for a pipe or a file, which gets a line per row, separated by tabs. */
 export interface Layout {
   width: number | null;
   colour: boolean;
@@ -45,23 +37,23 @@ export interface Layout {
 
 const STYLES = { good: 'green', waits: 'yellow', bad: 'red' } as const;
 const GAP = '  ';
-/** Before the second and later lines of a text. */
-const HANGING = '  ';
-/** Longer words are broken: a path or a reference must not make every other column narrow. */
-const LONGEST_WORD = 36;
+/** Indentation of a text's continuation lines. */
+const HANGING_INDENT = '  ';
+/** Longer words are broken, so that a path or reference does not make all other columns narrow. */
+const MAX_WORD_WIDTH = 36;
 
-/** Prose in a column of single words cannot be read. */
-const PROSE = 16;
+/** Minimum width of a column of prose, which cannot be read word by word. */
+const MIN_PROSE_WIDTH = 16;
 
-/** A table; missing values are empty cells. */
-export function table(columns: readonly (string | TableColumn)[], rows: readonly (readonly unknown[])[]): TablePart {
+/** A table. Missing values are empty cells. */
+export function table(columns: readonly (string | TableColumn)[], rows: readonly (readonly unknown[])[]): Part {
   const named = columns.map((each) => (typeof each === 'string' ? { title: each } : each));
   return { kind: 'table', columns: named.map((each) => ({ ...each, title: printable(each.title) })), rows };
 }
 
-/** A column of amounts or counts. */
+/** A right-aligned column, for amounts and counts. */
 export const right = (title: string): TableColumn => ({ title, align: 'right' });
-/** A column that a narrow terminal does without. */
+/** A column that is left out on a narrow terminal. */
 export const optional = (column: string | TableColumn, more: Pick<TableColumn, 'under'> = {}): TableColumn => ({
   ...(typeof column === 'string' ? { title: column } : column),
   ...more,
@@ -70,12 +62,12 @@ export const optional = (column: string | TableColumn, more: Pick<TableColumn, '
 
 export const toned = (text: string, tone: Tone | null): Toned => ({ text, tone });
 
-/** `name  value` lines, names aligned; those without a value are left out. */
-export function fields(pairs: readonly (readonly [string, unknown])[]): FieldsPart {
-  return { kind: 'fields', pairs: pairs.filter(([, value]) => !(value == null || value === '')) };
+/** `name  value` lines with the names aligned; empty values are left out. */
+export function fields(pairs: readonly (readonly [string, unknown])[]) {
+  return { kind: 'fields' as const, pairs: pairs.filter(([, value]) => !(value == null || value === '')) };
 }
 
-/** Parts with an empty line between two of them. */
+/** Parts with an empty line between them. */
 export function apart(parts: readonly (Part | null | false | undefined)[]): Part[] {
   const shown = parts.filter((part) => isShown(part) && part !== '') as Part[];
   return shown.flatMap((part, index) => (index === 0 ? [part] : ['', part]));
@@ -92,19 +84,19 @@ export function render(page: Page, layout: Layout): string {
     .join('\n');
 }
 
-/** Lines of ours, broken at blanks; long words and what stands in backquotes stay whole, to be copied. */
+/** Wraps our own text at blanks. Long words and text in backquotes stay whole, so that they can be copied. */
 export function prose(text: string, width: number | null): string {
   const whole = inLocalTime(printableLines(text));
   if (width === null) return whole;
   const broken = (line: string) => {
-    // What is set in already is laid out, such as a script.
+    // Indented lines, such as a script, are already laid out.
     if (stringWidth(line) <= width || /^\s/u.test(line)) return line;
     const shown = [''];
     for (const word of line.match(/`[^`]*`\S*|\S+/gu) ?? []) {
       const last = shown.at(-1) ?? '';
       const longer = last === '' ? word : `${last} ${word}`;
       if (stringWidth(longer) <= width || last === '') shown[shown.length - 1] = longer;
-      else shown.push(`${HANGING}${word}`);
+      else shown.push(`${HANGING_INDENT}${word}`);
     }
     return shown.join('\n');
   };
@@ -114,10 +106,10 @@ export function prose(text: string, width: number | null): string {
 const isShown = (part: Part | null | false | undefined): part is Part =>
   part !== null && part !== undefined && part !== false;
 
-/** What comes sooner is written with its seconds: `14:05` says nothing of a wait that is over at 14:05:20. */
+/** Nearer times show seconds: `14:05` says little about a wait that ends at 14:05:20. */
 const WITH_SECONDS_MS = 10 * 60_000;
 
-/** An instant in the time of this machine, with its zone: `2026-07-31 14:05 IST`, `14:05:20` where it is near. */
+/** An instant in this machine's time zone, such as `2026-07-31 14:05 IST`; with seconds if it is near. */
 export function localTime(at: Date | string | null | undefined): string | null {
   if (at === null || at === undefined || at === '') return null;
   const ahead = new Date(at).getTime() - Date.now();
@@ -126,29 +118,29 @@ export function localTime(at: Date | string | null | undefined): string | null {
     ...({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' } as const),
     ...(ahead > 0 && ahead < WITH_SECONDS_MS && { second: '2-digit' as const }),
   }).formatToParts(new Date(at));
-  const of = (type: Intl.DateTimeFormatPartTypes) => parts.find((part) => part.type === type)?.value ?? '';
-  return `${of('year')}-${of('month')}-${of('day')} ${[of('hour'), of('minute'), of('second')].filter(Boolean).join(':')} ${of('timeZoneName')}`;
+  const partOf = (type: Intl.DateTimeFormatPartTypes) => parts.find((part) => part.type === type)?.value ?? '';
+  return `${partOf('year')}-${partOf('month')}-${partOf('day')} ${[partOf('hour'), partOf('minute'), partOf('second')].filter(Boolean).join(':')} ${partOf('timeZoneName')}`;
 }
 
-/** A text of ours, with the instants in it as {@link localTime} writes them. */
+/** Our own text, with its instants as {@link localTime} writes them. */
 export const inLocalTime = (text: string): string => withTimes(text, (at) => localTime(at) ?? at);
 
-function renderFields({ pairs }: FieldsPart, layout: Layout): string {
+function renderFields({ pairs }: Extract<Part, { kind: 'fields' }>, layout: Layout): string {
   if (layout.width === null) return lines(pairs.map(([name, value]) => [name, cell(value).text]));
   const widest = Math.max(0, ...pairs.map(([name]) => stringWidth(name)));
   return draw(
     pairs.map(([name, value]) => [toned(name, null), cell(value)]),
-    [widest, Math.max(layout.width - widest - GAP.length, LONGEST_WORD)],
+    [widest, Math.max(layout.width - widest - GAP.length, MAX_WORD_WIDTH)],
     { aligns: ['left', 'left'], colour: layout.colour },
   );
 }
 
-function renderTable({ columns, rows }: TablePart, layout: Layout): string {
+function renderTable({ columns, rows }: Extract<Part, { kind: 'table' }>, layout: Layout): string {
   let titles = columns.map(({ title }) => title);
   const whole = rows.map((row) => row.map(cell));
   let cells = whole;
   if (layout.width === null) return lines([titles, ...cells.map(textsOf)]);
-  // An optional column that says nothing takes room from the others.
+  // Empty optional columns would take room from the others.
   const isShown = (index: number) => !columns[index]?.optional || cells.some((row) => row[index]?.text);
   for (let shown = columns.map((_, index) => index).filter(isShown); ;) {
     const texts = [titles, ...cells.map(textsOf)];
@@ -172,7 +164,7 @@ function renderTable({ columns, rows }: TablePart, layout: Layout): string {
     titles = titles.map((title, index) => (index === under ? `${title} ${titles[dropped] ?? ''}` : title));
     cells = cells.map((row) => row.map((each, index) => (index === under ? joined(each, row[dropped]) : each)));
   }
-  // Not even the columns that matter fit: one below the other.
+  // Not even the required columns fit side by side, so they are printed as fields.
   return whole
     .map((row) =>
       renderFields(fields(columns.map(({ title }, index) => [title, row[index]?.text ? row[index] : ''])), layout),
@@ -180,7 +172,7 @@ function renderTable({ columns, rows }: TablePart, layout: Layout): string {
     .join('\n\n');
 }
 
-/** Two cells as one; a value that both have is there once. */
+/** Joins two cells; equal values appear once. */
 const joined = (one: Toned, other: Toned | undefined): Toned =>
   other && other.text !== one.text ? { ...one, text: `${one.text} ${other.text}`.trim() } : one;
 const pick = <T>(row: readonly T[], indexes: readonly number[]): T[] =>
@@ -188,21 +180,21 @@ const pick = <T>(row: readonly T[], indexes: readonly number[]): T[] =>
 const textsOf = (row: readonly Toned[]): string[] => row.map(({ text }) => text);
 const lines = (rows: readonly (readonly string[])[]): string => rows.map((row) => row.join('\t')).join('\n');
 
-/** Widths in which every word of the columns has room; null where there are none. */
+/** Column widths at which every word fits; null if there are none. */
 function fit(columns: readonly { texts: readonly string[]; align: TableColumn['align'] }[], width: number) {
   const widest = columns.map(({ texts }) => Math.max(1, ...texts.map((text) => stringWidth(text))));
   const narrowest = columns.map(({ texts, align }, index) => {
     if (align === 'right') return widest[index] ?? 1;
     const word = Math.max(1, ...texts.flatMap((text) => text.split(' ').map((each) => stringWidth(each))));
-    const prose = Math.min(widest[index] ?? 1, PROSE);
-    return Math.max(Math.min(word, LONGEST_WORD), (widest[index] ?? 1) > 3 * PROSE ? prose : 1);
+    const prose = Math.min(widest[index] ?? 1, MIN_PROSE_WIDTH);
+    return Math.max(Math.min(word, MAX_WORD_WIDTH), (widest[index] ?? 1) > 3 * MIN_PROSE_WIDTH ? prose : 1);
   });
   const room = width - GAP.length * (columns.length - 1);
   const least = narrowest.reduce((sum, each) => sum + each, 0);
   if (least > room) return null;
   const widths = [...narrowest];
   let left = room - least;
-  // The smallest first: a date or a name stays on one line, and prose is what wraps.
+  // The smallest first, so that dates and names stay on one line and prose wraps.
   const extras = widest.map((each, index) => ({ index, extra: each - (narrowest[index] ?? 0) }));
   extras
     .sort((a, b) => a.extra - b.extra)
@@ -253,7 +245,7 @@ function breakWords(text: string, width: number): string {
 }
 
 function styled(text: string, style: 'bold' | (typeof STYLES)[Tone], colour: boolean): string {
-  // Whether there are colours has been decided by the stream that is written to.
+  // `colour` was already decided for this stream.
   return colour && text !== '' ? styleText(style, text, { validateStream: false }) : text;
 }
 

@@ -32,7 +32,7 @@ Examples:
 
 const NO_COMMAND = 'Name a command. `ebrc --help` lists them, with examples.';
 
-/** Runs one command line, without the program's name, and returns its exit code. */
+/** Runs one command line, given without the program's name, and returns its exit code. */
 export async function runProgram(
   argv: readonly string[],
   streams: Streams,
@@ -64,9 +64,9 @@ export async function runProgram(
 
   async function failed(error: unknown): Promise<ExitCode> {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
-    // A list waits for its readers, and meets the error of the stream too.
+    // A broken output stream is reported below; a list that waits for the stream throws the same error.
     if (broken.flat().includes(error as Error)) return EXIT.done;
-    // No command was named: commander has shown the help.
+    // No command was named, and commander has printed the help.
     const { reportError } = await import('./report-error.js');
     if (!(error instanceof CommanderError) || error.code !== 'commander.help')
       return reportError(error, terminal, meantCommand(program, argv));
@@ -74,7 +74,7 @@ export async function runProgram(
   }
 }
 
-/** A command that has only read, and printed nothing yet, is repeated if PostgreSQL restarts during it. */
+/** Repeats a command if PostgreSQL restarts during it, provided that it has only read and printed nothing yet. */
 async function retryThroughRestart<T>(
   cli: Cli,
   run: () => Promise<T>,
@@ -84,7 +84,7 @@ async function retryThroughRestart<T>(
     try {
       return await run();
     } catch (error) {
-      // By name: loading the driver to compare classes would slow down every command.
+      // Compared by name, because loading the driver would slow down every command.
       const lost = error instanceof Error && error.name === 'LedgerUnavailableError';
       if (!lost || !cli.onlyRead() || cli.terminal.hasPrinted() || Date.now() >= until) throw error;
       cli.terminal.note(`${error.message} Trying again …`);
@@ -93,14 +93,14 @@ async function retryThroughRestart<T>(
   }
 }
 
-/** @returns what goes wrong with its writes */
+/** @returns the stream's errors, as they occur */
 function watchWrites(stream: Streams['stdout']): NodeJS.ErrnoException[] {
   const broken: NodeJS.ErrnoException[] = [];
   stream.on('error', (error: NodeJS.ErrnoException) => broken.push(error));
   return broken;
 }
 
-/** Whether something could not be written; said once. A closed pipe (`ebrc list | head`) is no error. */
+/** Whether the output could not be written, which is reported once. A closed pipe (`ebrc list | head`) is no error. */
 async function firstBroken(
   { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'>,
   broken: readonly NodeJS.ErrnoException[][],
@@ -120,13 +120,13 @@ function buildProgram(bind: Bind, { stdout, stderr, json }: Terminal): Command {
     .addHelpText('after', EXAMPLES)
     .configureHelp({ ...helpStyle(helpWidth(stdout)), ...(json && { formatHelp: helpAsJson }) })
     .configureOutput({
-      // With --json one document is all: no examples behind it.
+      // With --json the document is the only output, so the examples are left out.
       writeOut: (text) =>
         json
           ? text.startsWith('{') && stdout.write(`${text.trimEnd()}\n`)
           : stdout.write(wrappedHelp(text, helpWidth(stdout))),
       writeErr: (text) => stderr.write(wrappedHelp(text, helpWidth(stderr))),
-      // Reported like all other errors, as JSON if that is requested.
+      // Reported like all other errors, as JSON if requested.
       outputError: () => undefined,
     })
     .exitOverride();
@@ -138,7 +138,7 @@ function buildProgram(bind: Bind, { stdout, stderr, json }: Terminal): Command {
   return program;
 }
 
-/** The commands as the help groups them, in the order in which they are needed. */
+/** The commands as grouped in the help, in the order in which users need them. */
 const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind: Bind) => void)[]>> = {
   'Exporters:': [addOnboardCommand, addCredentialsCommand, addExporterCommands, addIrmsCommand],
   'Filings:': [
@@ -170,13 +170,13 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
   ],
 };
 
-/** Longer lines are hard to read, on whatever terminal. */
-const WIDEST = 100;
+/** Longer lines are hard to read on any terminal. */
+const MAX_HELP_WIDTH = 100;
 
-/** A narrow terminal would break longer lines in the middle of words. */
-const helpWidth = ({ isTTY, columns }: Streams['stderr']): number => Math.min(WIDEST, (isTTY && columns) || WIDEST);
+/** A narrow terminal would break longer lines inside words. */
+const helpWidth = ({ isTTY, columns }: Streams['stderr']): number =>
+  Math.min(MAX_HELP_WIDTH, (isTTY && columns) || MAX_HELP_WIDTH);
 
-/** What all commands' help looks like. */
 const helpStyle = (width: number) => ({
   showGlobalOptions: true,
   helpWidth: width,
@@ -186,7 +186,7 @@ const helpStyle = (width: number) => ({
   },
 });
 
-/** The help of a command as one JSON document. */
+/** A command's help as one JSON document. */
 function helpAsJson(command: Command, help: Help): string {
   const described = (each: Option | Argument) => ({
     description: each.description,
@@ -208,7 +208,7 @@ function helpAsJson(command: Command, help: Help): string {
   });
 }
 
-/** A help text without too wide paragraphs; lists and examples, which are indented, stay as they are. */
+/** Wraps too wide paragraphs of a help text. Indented lists and examples stay as they are. */
 function wrappedHelp(text: string, width: number): string {
   return printableLines(text).replace(/(?:^\S.*(?:\n|$))+/gmu, (paragraph) => {
     const lines = paragraph.trimEnd().split('\n');
@@ -217,7 +217,7 @@ function wrappedHelp(text: string, width: number): string {
   });
 }
 
-/** The command that a command line means, as far as it names one, such as `ebrc findings acknowledge`. */
+/** The command that a command line names, such as `ebrc findings acknowledge`. */
 function meantCommand(program: Command, argv: readonly string[]): string {
   let command = program;
   const names = [program.name()];
@@ -230,7 +230,7 @@ function meantCommand(program: Command, argv: readonly string[]): string {
   return names.join(' ');
 }
 
-/** The package's own version; package.json is three folders up, both in the sources and in the build. */
+/** The package's version. package.json is three folders up, in the sources and in the build. */
 function packageVersion(): string {
   const text = readFileSync(join(__dirname, '..', '..', '..', 'package.json'), 'utf8');
   return (JSON.parse(text) as { version: string }).version;

@@ -3,7 +3,7 @@ import { ApiError } from '../../api/errors/api-error';
 import { ConfigError } from '../../config/config';
 import { errorAt } from '../../domain/rules/finding';
 import type { ErrorKind } from '../../domain/service/error-kinds';
-import type { RefusalKind } from '../../domain/service/retry-table';
+import type { KindWith } from '../../domain/service/retry-table';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../encryption/keys';
 import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from '../errors';
@@ -12,7 +12,7 @@ import { NoWorkerError, TemporalSilentError } from '../../temporal/workers-prese
 import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
 
-const FIXABLE_BY_CALLER: Readonly<Record<RefusalKind, boolean>> = {
+const FIXABLE_BY_CALLER: Readonly<Record<KindWith<{ action: 'refuse' }>, boolean>> = {
   validation_failed: true,
   workbook_rejected: true,
   customer_not_found: true,
@@ -32,7 +32,7 @@ const FIXABLE_BY_CALLER: Readonly<Record<RefusalKind, boolean>> = {
 const UNREACHABLE_ADVICE =
   'The filing service did not answer: check EBRC_API_URL and that it can be reached from here, then try again.';
 
-/** Advice for failed calls that are not caused by the input. */
+/** Advice for failed calls whose cause is not the input. */
 const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
   not_sent: UNREACHABLE_ADVICE,
   timeout: UNREACHABLE_ADVICE,
@@ -45,7 +45,7 @@ const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
 /** Commands that file something unless they are refused. */
 const FILES: ReadonlySet<string> = new Set(['ebrc file', 'ebrc correct']);
 
-/** Prints an error and returns the exit code. `command`: whose help is named where its usage was wrong. */
+/** Prints an error and returns the exit code. @param command the command that was run, whose help is named */
 export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'): ExitCode {
   const { code, errors, details } = explained(error, command);
   const json = terminal.json && !terminal.hasPrinted();
@@ -53,7 +53,7 @@ export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'
   else {
     const refused = error instanceof RefusedError && FILES.has(command);
     const rows = new Set(errors.map(({ row }) => row ?? null));
-    // Other faults of a wrong row are usually mended with it.
+    // Warnings of a wrong row usually disappear with its error.
     const warnings = ((details?.['warnings'] ?? []) as readonly Problem[]).filter(({ row }) => row && rows.has(row));
     terminal.note([...(refused ? [nothingFiled(errors)] : []), describeProblems([...errors, ...warnings])].join('\n'));
   }
@@ -92,7 +92,7 @@ function explained(error: unknown, command: string): ExplainedError {
   }
   if (error instanceof NoWorkerError) return unexpected('no_worker', error.message);
   if (error instanceof TemporalSilentError) return unexpected('unreachable', error.message);
-  // By name: loading Temporal's client to compare classes takes longer than most commands do.
+  // Compared by name, because loading Temporal's client takes longer than most commands.
   if (isNamed(error, 'NamespaceNotFoundError')) {
     const { namespace } = error as Error & { namespace: string };
     const message = `Temporal has no namespace ${namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
@@ -110,7 +110,7 @@ function explained(error: unknown, command: string): ExplainedError {
     }
     return unexpected('workflow_failed', `The workflow failed: ${why}.`);
   }
-  // Temporal's client passes some answers of its server on as they are.
+  // Temporal's client passes some of the server's errors on unchanged.
   if (isNamed(error, 'ServiceError') || isGrpcError(error)) {
     const message = `Temporal's connection failed, or was too slow (${deepest(error)}): it is not known whether what was asked is under way. Repeat the command; that files nothing twice.`;
     return unexpected('unreachable', message);
@@ -144,7 +144,7 @@ const unexpected = (code: string, message: string): ExplainedError => ({
   errors: [problem(code, message)],
 });
 
-/** The innermost cause says what happened; the errors around it say where. */
+/** The message of the innermost cause, which says what happened. */
 function deepest(error: Error): string {
   let inner: Error = error;
   for (let depth = 0; depth < 10 && inner.cause instanceof Error; depth += 1) inner = inner.cause;

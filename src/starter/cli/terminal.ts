@@ -11,47 +11,47 @@ import { createInterface as readlineOf } from 'node:readline';
 
 const DEFAULT_COLUMNS = 80;
 
-/** Where the command line reads and writes; tests pass their own. */
+/** The command line's streams; tests pass their own. */
 export interface Streams {
   stdin: Readable & { isTTY?: boolean };
   stdout: Writable & { isTTY?: boolean; columns?: number; hasColors?: () => boolean };
   stderr: Writable & { isTTY?: boolean; columns?: number };
 }
 
-/** The only place that writes for the user. Characters that control a terminal are removed from external text. */
+/** The only module that writes for the user. It removes terminal control characters from external text. */
 export interface Terminal extends Streams {
   json: boolean;
   /** The result: `document` in JSON mode, `page` for people. */
   result(document: unknown, page: () => Page): void;
-  /** A list, written while it is read: one JSON document, JSON `lines`, or a `page` each. @returns how many */
+  /** Writes a list while it is read: one JSON document, JSON `lines`, or a `page` each. @returns the number of items */
   pages<T>(pages: AsyncIterable<readonly T[]>, page: (items: readonly T[]) => Page, lines?: boolean): Promise<number>;
-  /** Whether something of the result is out: it is neither printed again nor followed by another document. */
+  /** Whether a part of the result was written. If so, it is neither repeated nor followed by another document. */
   hasPrinted(): boolean;
   note(message: string): void;
   progress(): Spinner;
-  /** Ends progress for good, as a result does. */
+  /** Ends progress for good, as `result` does. */
   end(): void;
 }
 
 /** Progress on stderr: a spinner on a terminal, otherwise a line for each change. */
 interface Spinner {
   say(text: string): void;
-  /** Removes the spinner; call it before anything else is written. */
+  /** Removes the spinner. Call it before anything else is written. */
   stop(): void;
 }
 
 export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean): Terminal {
   let running: Spinner | undefined;
-  let noted = '';
+  let lastNote = '';
   let printed = false;
-  let over = false;
+  let ended = false;
   const print = (text: string): boolean => {
     printed = true;
     return stdout.write(text);
   };
   const end = () => {
     running?.stop();
-    over = true;
+    ended = true;
   };
   return {
     stdin,
@@ -87,22 +87,22 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     end,
     note(message) {
       running?.stop();
-      // What was said while a command waited is part of its outcome too.
-      if (message === noted) return;
-      noted = message;
+      // The note was already printed while the command waited.
+      if (message === lastNote) return;
+      lastNote = message;
       stderr.write(`${prose(message, widthOf(stderr))}\n`);
     },
     progress() {
-      // The spinner draws only if standard output is a terminal too; otherwise it would print every frame.
+      // Without a terminal on standard output too, the spinner would print every frame.
       const shown = stderr.isTTY && stdout.isTTY ? spinner(stderr) : lines(stderr);
       running = shown;
-      // What is said too late would start a spinner that nobody stops, and the program would not end.
-      return { say: (text) => over || shown.say(text), stop: () => shown.stop() };
+      // Late progress would start a spinner that nobody stops, and the program would not end.
+      return { say: (text) => ended || shown.say(text), stop: () => shown.stop() };
     },
   };
 }
 
-/** A terminal says how wide it is, and whether it has colours (NO_COLOR is heard). */
+/** The terminal's width, and whether it has colours (respects NO_COLOR). */
 function layoutOf(stdout: Streams['stdout']): Layout {
   return { width: widthOf(stdout), colour: stdout.isTTY ? (stdout.hasColors?.() ?? false) : false };
 }
@@ -125,8 +125,8 @@ function lines(stderr: Writable): Spinner {
 
 function spinner(stderr: Streams['stderr']): Spinner {
   let running: ReturnType<typeof createSpinner> | undefined;
-  // It divides by the width to count the lines to remove; with the 0 of a terminal that does not tell its width it
-  // would remove lines for ever.
+  // The spinner divides by the width to count the lines to remove. A terminal that does not tell its width has 0, with
+  // which it would remove lines for ever.
   const stream = {
     write: (text: string) => stderr.write(text),
     get columns() {
@@ -147,7 +147,7 @@ function spinner(stderr: Streams['stderr']): Spinner {
   };
 }
 
-/** Warned rows: `--strict` refuses, a terminal asks, else they are sent. @throws RefusedError */
+/** Rows with serious warnings: `--strict` refuses them, a terminal asks, else they are filed. @throws RefusedError */
 export function doubtsOf(terminal: Terminal, strict: boolean): ((doubtful: Finding[]) => Promise<void>) | undefined {
   if (strict)
     return (doubtful) => Promise.reject(new RefusedError(doubtful.map((each) => ({ ...each, severity: 'error' }))));
@@ -172,8 +172,8 @@ const NO_TERMINAL =
   'There is no terminal to ask for the password. Give it on standard input with --password-stdin, for instance `… --password-stdin < password.txt`.';
 
 /**
- * Reads a portal password from standard input or a hidden prompt, never an argument, which all can see.
- * @throws UsageError if there is none, or no terminal
+ * Reads a portal password from standard input or a hidden prompt. Other users could see an argument.
+ * @throws UsageError if there is no password, or no terminal
  */
 export async function readSecret(
   streams: Pick<Streams, 'stdin' | 'stderr'>,
@@ -195,7 +195,7 @@ async function readAll(stdin: Streams['stdin']): Promise<string> {
 function askHidden({ stdin, stderr }: Pick<Streams, 'stdin' | 'stderr'>, question: string): Promise<string> {
   if (!stdin.isTTY) throw new UsageError(NO_TERMINAL, 'no_terminal');
   stderr.write(question);
-  // readline echoes what is typed, so its output is discarded.
+  // readline echoes its input, so its output is discarded.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const reader = readlineOf({ input: stdin, output: nowhere, terminal: true });
   return new Promise((resolve, reject) => {

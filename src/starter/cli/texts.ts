@@ -10,7 +10,7 @@ import { toned, type Tone } from './page';
 
 const MOST_PLACES = 12;
 
-/** Findings and other problems as lines for people: where, then what. What would let rows pass is said once. */
+/** Findings and other problems as lines for people. The option that permits duplicates is printed once. */
 export function describeProblems(problems: readonly Problem[]): string {
   const permits = new Set(
     problems.flatMap(({ allowDuplicate, message }) =>
@@ -26,23 +26,23 @@ export function describeProblems(problems: readonly Problem[]): string {
   ].join('\n');
 }
 
-/** That nothing was sent, and how much is in the way; before the problems themselves. */
+/** Says that nothing was filed, and how many errors are in the way; printed before the errors. */
 export function nothingFiled(problems: readonly Problem[]): string {
   const rows = new Set(problems.flatMap(({ row }) => (row === null || row === undefined ? [] : [row])));
   const errors = problems.filter(({ severity = 'error' }) => severity === 'error');
   return `Nothing was filed: ${counted(errors.length, 'error')}${rows.size > 0 ? ` in ${counted(rows.size, 'row')}` : ''}.`;
 }
 
-/** One line for problems that say the same of several rows: it would hide the others of a long list. */
+/** One line for the same problem in several rows, so that it does not hide the other problems. */
 function describeAlike(alike: readonly [Problem, ...Problem[]]): string {
   const [{ severity = 'error', column, field, message, filingId }] = alike;
   const rows = [...new Set(alike.flatMap(({ row }) => row ?? []))];
   const runs = rowRuns(rows);
-  // The message names the column as the sheet does.
+  // Cells are named by the column's letter, as in the sheet.
   const name = column === undefined ? null : runs.map((run) => run.replace(/\d+/gu, `${column}$&`));
   const cells = name && name.length > 0 ? `cell${rows.length > 1 ? 's' : ''} ${listed(name, MOST_PLACES)}` : null;
   const place = [runs.length > 0 && `row${rows.length > 1 ? 's' : ''} ${listed(runs, MOST_PLACES)}`, headerOf(field)];
-  // A message of an input's field, or of a variable, begins with its name.
+  // Messages about an input field or a variable begin with its name.
   const isNamed = runs.length === 0 && typeof field === 'string' && message.startsWith(field);
   const where = isNamed ? '' : (cells ?? place.filter(Boolean).join(', '));
   const holder = filingId === undefined || message.includes(filingId) ? '' : ` (filing ${filingId})`;
@@ -65,5 +65,5 @@ const TONES: Readonly<Partial<Record<FilingState | RowState | ExporterProgress['
   unknown: 'bad',
 };
 
-/** A state in its colour: reached, waits for somebody, or something is wrong. */
+/** A state, coloured by whether it is reached, waits for somebody, or is wrong. */
 export const stateCell = (state: string) => toned(state, TONES[state as FilingState] ?? null);

@@ -9,13 +9,13 @@ import { firstLine } from '../errors';
 
 export type { CheckResult } from './finding';
 
-/** Where one of these is wrong, the ledger can still count the calls of the service. */
-const NO_PART_OF_BUDGET = ['vault keys', 'privileges', 'connections'];
+/** Checks whose failure does not prevent counting calls in the ledger. */
+const CHECKS_BESIDE_BUDGET = ['vault keys', 'privileges', 'connections'];
 
 /**
- * Checks all that a worker needs, whatever fails; changes nothing but a probe in the document store, and uses one call
- * of 100 a minute.
- * @param api within the workers' budget
+ * Checks everything that a worker needs. Changes nothing except a probe in the document store, and uses one call of the
+ * 100 a minute.
+ * @param api the service, within the workers' budget
  */
 export async function examine(
   env: Environment | undefined,
@@ -35,8 +35,8 @@ export async function examine(
       temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, mode, planned, connectWithinMs),
       documents === undefined ? [] : documentsCheck(documents, pool).then((result) => [result]),
     ]);
-    // The budget is in the ledger: without a ledger no call is made, and an empty ledger is not migrated for it.
-    const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || NO_PART_OF_BUDGET.includes(check));
+    // The call budget is in the ledger: without a ledger no call is made, and an empty one is not migrated for it.
+    const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || CHECKS_BESIDE_BUDGET.includes(check));
     const stored = links.flat().some(({ check, ok }) => check === 'documents' && ok);
     const sends = counted && stored && pool && documents ? [await sendsCheck(pool, documents)] : [];
     const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);
@@ -46,7 +46,7 @@ export async function examine(
   }
 }
 
-/** A part of the configuration; undefined if it is invalid, which the check `configuration` reports. */
+/** A part of the configuration; undefined if invalid, which the check `configuration` reports. */
 function validPart<S extends Section>(env: Environment | undefined, section: S) {
   try {
     return loadConfig(env, { need: [section] });
@@ -85,10 +85,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   forbidden: 'Check that the agreements are signed and that EBRC_API_KEY is a platform key.',
 };
 
-/** Reachable, accepts the key, its clock. `api`: within the workers' budget; without it the key is not tried. */
+/** Checks that the service is reachable, accepts the key, and agrees in time. Without `api` the key is not tried. */
 async function serviceChecks(apiUrl: string, api: (() => Promise<FilingApi>) | null): Promise<CheckResult[]> {
   const clock = await checkClock(apiUrl);
-  // If the service does not answer, no call of the budget is used.
+  // If the service does not answer, do not spend a call of the budget.
   if (!clock.reached) return [wrong('service', clock.why, 'Check EBRC_API_URL, and that it can be reached from here.')];
   const key = api ? await checkKey(api) : fine('service', 'reached; the key is tried once the ledger is usable');
   return [key, ...(clock.result ? [clock.result] : [])];
@@ -105,7 +105,7 @@ async function checkKey(api: () => Promise<FilingApi>): Promise<CheckResult> {
   }
 }
 
-/** Without the key, so no budget is used: the refusal has a Date header too (spec: "Authentication"). */
+/** Asks without the key, which uses no budget: the refusal has a Date header too (spec: "Authentication"). */
 async function checkClock(
   apiUrl: string,
 ): Promise<{ reached: true; result: CheckResult | null } | { reached: false; why: string }> {

@@ -5,7 +5,7 @@ export interface CheckResult {
   check: string;
   ok: boolean;
   message: string;
-  /** What to do; null if nothing has to be done. */
+  /** What to do; null if nothing. */
   advice: string | null;
 }
 
@@ -20,7 +20,7 @@ export const wrong = (check: string, message: string, advice: string): CheckResu
 
 const KEYS = 'Give this program the keys of the workers: EBRC_PAYLOAD_KEY, or EBRC_ENCRYPTION_KEY.';
 
-/** Runs a check; one that throws counts as failed, and the others still run. */
+/** Runs a check. One that throws counts as failed. */
 export async function checked(check: string, advice: string, run: () => Promise<CheckResult>): Promise<CheckResult> {
   try {
     return await run();
@@ -37,8 +37,7 @@ export function clockResult(
   server: string,
   { asked, theirs, answered, coarseMs = 0 }: { asked: number; theirs: number; answered: number; coarseMs?: number },
 ): CheckResult {
-  // The server's time was read between question and answer and rounded down: only a time outside of that interval is a
-  // difference.
+  // The server read its clock between `asked` and `answered` and rounded down. Only a time outside of that is wrong.
   const off = theirs > answered ? theirs - answered : theirs + coarseMs < asked ? theirs + coarseMs - asked : 0;
   if (Math.abs(off) <= SKEW_MS) return fine(check, `agrees with ${server}`);
   const seconds = Math.round(Math.abs(off) / 1_000);

@@ -21,7 +21,7 @@ import { isS3 } from '../../documents/s3-location';
 
 const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, password and TLS are in it too.';
 
-/** Reachable, writable, this version, rights (in live mode no more than needed), connections, clock, vault keys. */
+/** Reachable, writable, schema, rights (live mode: no more than needed), connections, events, clock, vault keys. */
 export async function ledgerChecks(
   pool: pg.Pool,
   keys: readonly EncryptionKey[] | undefined,
@@ -81,7 +81,7 @@ async function checkPrivileges(pool: pg.Pool): Promise<CheckResult> {
   return wrong('privileges', message, advice);
 }
 
-/** A new worker takes DATABASE_POOL and a few more. */
+/** A new worker opens DATABASE_POOL connections and a few more. */
 const CONNECTIONS_LEFT = 20;
 
 async function checkConnections(pool: pg.Pool): Promise<CheckResult> {
@@ -92,13 +92,13 @@ async function checkConnections(pool: pg.Pool): Promise<CheckResult> {
   return most - used >= CONNECTIONS_LEFT ? fine('connections', message) : wrong('connections', message, advice);
 }
 
-/** Readers of the feed are given nothing that has no position. */
+/** The feed only has events with a position, which the workers' relay assigns. */
 const RELAY_LATE_S = 60;
 
 async function checkRelay(pool: pg.Pool): Promise<CheckResult> {
   const seconds = Math.round(await oldestUnplacedSeconds(pool));
-  if (seconds < RELAY_LATE_S) return fine('events', 'the feed is given what happens');
-  const advice = 'Start a worker: its relay gives events their positions. Its log says what stands in the way.';
+  if (seconds < RELAY_LATE_S) return fine('events', 'new events reach the feed');
+  const advice = 'Start a worker: its relay gives events their positions. Its log says what prevents that.';
   return wrong('events', `an event of ${seconds} s ago is not in the feed yet`, advice);
 }
 
@@ -106,9 +106,9 @@ async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: M
   const published = mode && (await publishedKey(pool, mode));
   const ours = await createBoxOpener(keys).publicKeys();
   if (published && !ours.some(({ publicKey }) => publicKey.equals(published.publicKey))) {
-    const message = `passwords are sealed to key ${published.keyId}, which is none of those that are configured here`;
+    const message = `passwords are sealed to key ${published.keyId}, which is not configured here`;
     const advice =
-      'Have EBRC_ENCRYPTION_KEY as the workers have it; a worker with other keys publishes its own at its start.';
+      'Give EBRC_ENCRYPTION_KEY the value that the workers have; a worker with other keys publishes its own at its start.';
     return wrong('vault keys', message, advice);
   }
   const lost = (await keysOfVault(pool)).filter((id) => keys.every((key) => key.id !== id));
@@ -119,7 +119,7 @@ async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: M
   return wrong('vault keys', message, advice);
 }
 
-/** Whether the ledger knows every send in the document store, and has the moves that they recorded. */
+/** Whether the ledger knows every send of the document store, and still has the moves that the sends recorded. */
 export function sendsCheck(pool: pg.Pool, documents: string): Promise<CheckResult> {
   const advice = 'See "Restore from a backup" in docs/operations.md before anything is started.';
   return checked('sends', advice, async () => {
@@ -132,9 +132,9 @@ export function sendsCheck(pool: pg.Pool, documents: string): Promise<CheckResul
 
 const MIN_FREE_BYTES = 500 * 1024 * 1024;
 
-/** The ledger's own store, writable, with space, or with the conditional writes by which sends are counted. */
+/** Checks for the ledger's own store, writable, with free space or (S3) the conditional writes that count sends. */
 export async function documentsCheck(root: string, pool: pg.Pool | null): Promise<CheckResult> {
-  // Where the ledger or the store cannot be read, other checks say why.
+  // If the ledger or the store cannot be read, other checks report it.
   const problem = pool && (await otherStore(pool, createDocumentStore({ root }), root).catch(() => null));
   if (problem !== null) return wrong('documents', problem, 'Correct EBRC_DOCUMENTS, or mount the folder.');
   const advice = isS3(root)

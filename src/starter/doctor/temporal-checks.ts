@@ -10,11 +10,11 @@ import { pollersOf } from '../../temporal/workers-present';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
 const APPLY = 'Create them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
-/** A workflow in memory is first offered to the worker that has it, for ten seconds, then to the others. */
+/** For ten seconds Temporal offers a cached workflow's task only to the worker that caches it, then to the others. */
 const ANSWERS_WITHIN_MS = 15_000;
 const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and its TLS or API key to where it runs.';
 
-/** Checks of Temporal: reachable, with the namespace, its search attributes, and workers on every queue. */
+/** Checks Temporal: reachable, namespace, search attributes, and workers on every queue. */
 export async function temporalChecks(
   config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue' | 'extraction'>,
   mode?: Mode,
@@ -47,7 +47,7 @@ export async function temporalChecks(
   }
 }
 
-/** What people look for in the Temporal UI is mostly of the last days. */
+/** People mostly search the Temporal UI for the last few days. */
 const RETENTION_DAYS = 3;
 const CERTIFICATE_DAYS = 14;
 const DAY_S = 86_400;
@@ -118,7 +118,7 @@ async function checkWorkers(
   return wrong('workers', message, advice);
 }
 
-/** Describes a queue's newest workflow, as any worker can. @returns its id if none did; null: one did, or none yet */
+/** Queries a queue's newest workflow, which any worker can answer. @returns its id if none did, otherwise null */
 async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: number): Promise<string | null> {
   const query = `TaskQueue = '${taskQueue.replaceAll("'", '')}'`;
   for await (const { workflowId } of client.workflow.list({ query, pageSize: 1 })) {
@@ -126,7 +126,7 @@ async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: n
     const asked = () => handle.query('__temporal_workflow_metadata');
     return client.workflow.withDeadline(Date.now() + withinMs, asked).then(
       () => null,
-      // None in time, or none seen for a while; a refusal of the query is an answer too.
+      // No worker answered in time, or none has polled for a while. A refused query is an answer too.
       (error: unknown) =>
         isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'CANCELLED', 'FAILED_PRECONDITION') ? workflowId : null,
     );

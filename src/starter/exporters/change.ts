@@ -12,7 +12,7 @@ import type { Mode } from '../../domain/names';
 import { setApprovalPolicy } from '../../ledger/exporters/policy';
 import { withTransaction } from '../../ledger/pool';
 
-/** Changes an exporter at the service and in the ledger. @throws RefusedError: unknown, or what the service refuses */
+/** Changes an exporter at the service and in the ledger. @throws RefusedError if unknown, or if the service refuses */
 export async function changeExporter(
   deps: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'temporal' | 'taskQueue' | 'lookForWorkerEveryMs'>,
   exporter: string,
@@ -42,8 +42,8 @@ const SECOND =
   'Noted. A second principal with the role admin has to ask for the same within a day; until then it stays on.';
 
 /**
- * Sets whether every filing of an exporter needs approval, which only the ledger stores; off takes two principals.
- * @returns the exporter, and what it still takes; null: done @throws RefusedError where it takes a(nother) principal
+ * Sets whether an exporter's filings need approval. Only the ledger has this; switching it off takes two principals.
+ * @returns the exporter, and what is still needed (null: nothing) @throws RefusedError if a principal is needed
  */
 export async function requireApproval(
   { pool, mode, principal }: { pool: pg.Pool; mode: Mode; principal?: Principal },

@@ -13,7 +13,7 @@ type ListColumn = (typeof COLUMNS)[number];
 const text = z.string().trim();
 const optional = text.optional().transform((value) => value || undefined);
 
-/** A row of a list of exporters to onboard; passwords keep their spaces. */
+/** A row of the list. Passwords keep their spaces. */
 const listRow = z
   .object({
     name: text.min(1, 'is missing'),
@@ -35,23 +35,18 @@ const listRow = z
     path: ['password'],
   });
 
-export type ListedExporter = z.output<typeof listRow> & {
-  /** Row of the sheet or line of the file (header is 1), or place in a JSON list, from 1. */
-  row: number;
-};
-
 /**
  * Reads exporters from CSV, the first sheet of a workbook, or JSON; an invalid row affects no other. Messages repeat
- * nothing but e-mail addresses: with shifted cells, a text may be a password.
- * @throws RefusedError for a list without
- * its header; UsageError: unreadable
+ * only e-mail addresses, because in shifted cells any other text may be a password.
+ * @throws RefusedError for a list without a header; UsageError if the file cannot be read
  */
 export async function readExporterList(path: string) {
   const list: {
-    rows: ListedExporter[];
+    /** `row`: row of the sheet or line of the file (the header is 1), or position in a JSON list, from 1. */
+    rows: (z.output<typeof listRow> & { row: number })[];
     refused: {
       row: number;
-      /** Null if the text in place of the e-mail is not an address: it may be a misplaced password. */
+      /** Null if the text in the e-mail column is no address: it may be a misplaced password. */
       email: string | null;
       message: string;
     }[];
@@ -61,7 +56,7 @@ export async function readExporterList(path: string) {
     const parsed = listRow.safeParse(values, IN_PLAIN_WORDS);
     const address = emailAddress.safeParse(values.email).data ?? null;
     if (problem !== undefined || !parsed.success) {
-      // A row of another width may be shifted: the text that looks like its e-mail may be something else.
+      // A row that does not fit the header may be shifted, so its e-mail column may have another text.
       const refused = { row, email: problem === undefined ? address : null };
       list.refused.push({ ...refused, message: problem ?? messageOf(parsed.error?.issues ?? []) });
       continue;
@@ -91,9 +86,9 @@ interface RawRecord {
   problem?: string;
 }
 
-/** Far more than a platform has; each of them becomes a workflow. */
+/** Far more than any platform has. Each exporter becomes a workflow. */
 const MAX_EXPORTERS = 10_000;
-/** Room for all of them, with long addresses. */
+/** Enough for all of them with long addresses. */
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
 async function readRecords(path: string): Promise<RawRecord[]> {
@@ -119,10 +114,10 @@ async function load(path: string): Promise<Buffer> {
 async function recordsOf(path: string, bytes: Buffer): Promise<RawRecord[]> {
   switch (extname(path).toLowerCase()) {
     case '.csv':
-      // The header line, and one more than are taken.
-      return underHeader(csvRows(bytes, MAX_EXPORTERS + 2), 'commas between them');
+      // The header line, and one line above the limit, so that too long lists are recognised.
+      return recordsBelowHeader(csvRows(bytes, MAX_EXPORTERS + 2), 'commas between them');
     case '.xlsx':
-      return underHeader(await sheetRows(bytes), 'one a cell');
+      return recordsBelowHeader(await sheetRows(bytes), 'one a cell');
     case '.json':
       return jsonRecords(path, bytes);
     default:
@@ -135,22 +130,22 @@ function jsonRecords(path: string, bytes: Buffer): RawRecord[] {
   try {
     json = parseBoundedJson(bytes.toString('utf8'));
   } catch {
-    // The parser's own message may quote a part of the file, and with it a password.
-    throw new UsageError(`${basename(path)} is no JSON.`, 'unreadable_list');
+    // The parser's message may quote a part of the file that has a password.
+    throw new UsageError(`${basename(path)} is not JSON.`, 'unreadable_list');
   }
   if (!Array.isArray(json)) throw refusal('no_list', 'The file is not a list of exporters: [{"name": …}, …].');
   return json.map((entry: unknown, index) => {
     const row = index + 1;
-    if (typeof entry !== 'object' || entry === null) return { row, values: {}, problem: 'The entry is no object.' };
+    if (typeof entry !== 'object' || entry === null) return { row, values: {}, problem: 'The entry is not an object.' };
     const filled = Object.entries(entry).filter(([, value]) => value !== null);
     const strange = filled.filter(([name]) => !isColumn(name)).length;
-    const problem = `${strange} of its properties are none of ${COLUMNS.join(', ')}.`;
+    const problem = `It has ${strange} properties other than ${COLUMNS.join(', ')}.`;
     return { row, values: Object.fromEntries(filled), ...(strange > 0 && { problem }) };
   });
 }
 
-/** The rows below the header line, by column. @throws RefusedError where the first line does not name the columns */
-function underHeader(rows: readonly ListRow[], how: string): RawRecord[] {
+/** The rows below the header line, by column. @throws RefusedError if the first line does not name the columns */
+function recordsBelowHeader(rows: readonly ListRow[], how: string): RawRecord[] {
   const [head, ...below] = rows;
   if (!head) return [];
   const header = head.texts.map((name) => columnOf(name ?? ''));
@@ -168,9 +163,7 @@ function underHeader(rows: readonly ListRow[], how: string): RawRecord[] {
   });
 }
 
-type HeaderCell = ListColumn | 'unknown' | null;
-
-function refuseHeader(header: readonly HeaderCell[], how: string): void {
+function refuseHeader(header: readonly (string | null)[], how: string): void {
   const named = header.filter((column) => column !== null && column !== 'unknown');
   const columns = `The columns are ${COLUMNS.join(', ')}.`;
   if (named.length === 0) {
@@ -179,25 +172,25 @@ function refuseHeader(header: readonly HeaderCell[], how: string): void {
   }
   const strange = header.flatMap((column, index) => (column === 'unknown' ? [index + 1] : []));
   if (strange.length > 0) {
-    const message = `The header line has names that are no columns, in place ${strange.join(', ')}. ${columns}`;
+    const message = `The header line has unknown column names, in position ${strange.join(', ')}. ${columns}`;
     throw refusal('unknown_column', message, { row: 1 });
   }
-  const twice = named.find((column, index) => named.indexOf(column) !== index);
-  if (twice) throw refusal('repeated_column', `The header line names the column ${twice} twice.`, { row: 1 });
-  const lacking = (['name', 'email'] as const).find((column) => !named.includes(column));
-  if (lacking) throw refusal('missing_column', `The header line has no column ${lacking}. ${columns}`, { row: 1 });
+  const repeated = named.find((column, index) => named.indexOf(column) !== index);
+  if (repeated) throw refusal('repeated_column', `The header line names the column ${repeated} twice.`, { row: 1 });
+  const missing = (['name', 'email'] as const).find((column) => !named.includes(column));
+  if (missing) throw refusal('missing_column', `The header line has no column ${missing}. ${columns}`, { row: 1 });
 }
 
-/** Why a row does not match its header; a line of a CSV file that is too short or too long is shifted. */
-function widthProblem(texts: readonly (string | undefined)[], header: readonly HeaderCell[], how: string) {
+/** Why a row does not fit the header. In CSV a line that is too short or too long is shifted. */
+function widthProblem(texts: readonly (string | undefined)[], header: readonly (string | null)[], how: string) {
   const unnamed = texts.findIndex((value, index) => value?.trim() && (header[index] ?? null) === null);
-  if (unnamed >= 0) return `The row has a value in place ${unnamed + 1}, where the header line names no column.`;
+  if (unnamed >= 0) return `The row has a value in position ${unnamed + 1}, where the header line names no column.`;
   const short = how.startsWith('commas') && texts.length < header.length;
   return short ? `The row has ${texts.length} values, the header line ${header.length}.` : undefined;
 }
 
-/** A header as the column it means: case, blanks and punctuation aside; null for an empty one. */
-function columnOf(header: string): HeaderCell {
+/** The column that a header means, ignoring case, blanks and punctuation; null if the header is empty. */
+function columnOf(header: string) {
   const plain = (name: string) => name.toLowerCase().replace(/[^a-z]/g, '');
   if (header.trim() === '') return null;
   return COLUMNS.find((column) => plain(column) === plain(header)) ?? 'unknown';

@@ -3,18 +3,18 @@ import type { ExporterProgress } from '../../domain/contracts';
 import { writeOutputFile } from '../../documents/output-file';
 import { firstLine, RefusedError, type Problem } from '../errors';
 import { csvOf } from '../input-files';
-import { readExporterList, type ListedExporter } from './list-file';
+import { readExporterList } from './list-file';
 import type { ExporterOutcome, OnboardRequest } from './operations';
 import type { ExporterView } from './views';
 import { forEachLimited } from '../../domain/values';
 
-/** Starts, or progress queries, that run at the same time. */
-const AT_ONCE = 8;
-const LOOK_EVERY_MS = 3_000;
+/** Maximum number of concurrent starts or progress queries. */
+const MAX_CONCURRENT = 8;
+const POLL_EVERY_MS = 3_000;
 
 export interface OnboardedRow {
   row: number;
-  /** Null where the row names none. */
+  /** Null if the row has none that can be shown. */
   email: string | null;
   exporterId: string | null;
   state: ExporterProgress['state'] | 'failed';
@@ -27,7 +27,7 @@ export interface OnboardListOptions {
   by: string;
   /** Wait until every exporter is ready, refused, or needs other credentials. */
   wait?: boolean;
-  /** File for the outcomes, `.csv` or `.json`; default: the list's path followed by `.result.csv`. */
+  /** File for the outcomes, `.csv` or `.json`; default: the list's path with `.result.csv` appended. */
   result?: string;
   onProgress?: (outcomes: readonly OnboardedRow[]) => void;
 }
@@ -39,18 +39,17 @@ interface ListClient {
 }
 
 /**
- * Onboards a list (list-file.ts), which can be given again at any time: known rows are left or followed, and one
- * failure affects no other. Results are written to a file, also after a failure.
- * @param open the client
- * @throws as
- * reading the list and `open` do
+ * Onboards the exporters of a list (list-file.ts). It can be repeated at any time: exporters that are ready are left
+ * alone, and one failure affects no other row. The outcomes are written to a file, even after a failure.
+ * @param open opens the client
+ * @throws the errors of reading the list and of `open`
  */
 export async function onboardList(
   open: () => Promise<ListClient>,
   path: string,
   options: OnboardListOptions,
 ): Promise<{
-  /** One for each row, in their order. */
+  /** One per row, in the order of the list. */
   outcomes: OnboardedRow[];
   resultFile: string;
 }> {
@@ -73,7 +72,7 @@ export async function onboardList(
     }
     const message = firstLine(error);
     outcomes = outcomes.map((each) => (isPending(each) ? { ...each, state: 'failed', message } : each));
-    // If the result file cannot be written either, the first failure is still the one that is thrown.
+    // If the result file cannot be written either, the first error is the one to throw.
     if (outcomes.length > 0) await write(outcomes).catch(() => undefined);
     throw error;
   }
@@ -83,16 +82,16 @@ export async function onboardList(
 
 async function startRows(
   client: ListClient,
-  rows: readonly ListedExporter[],
+  rows: Awaited<ReturnType<typeof readExporterList>>['rows'],
   outcomes: OnboardedRow[],
   { by, onProgress }: OnboardListOptions,
 ): Promise<void> {
-  const known = new Map((await client.exporters()).map((exporter) => [exporter.email.toLowerCase(), exporter]));
-  const place = new Map(outcomes.map(({ row }, index) => [row, index]));
-  await forEachLimited(rows, AT_ONCE, async ({ row, email, username, password, ...customer }) => {
-    const before = known.get(email.toLowerCase());
+  const existing = new Map((await client.exporters()).map((exporter) => [exporter.email.toLowerCase(), exporter]));
+  const indexOfRow = new Map(outcomes.map(({ row }, index) => [row, index]));
+  await forEachLimited(rows, MAX_CONCURRENT, async ({ row, email, username, password, ...customer }) => {
+    const before = existing.get(email.toLowerCase());
     const credentials = username !== undefined && password !== undefined ? { username, password } : undefined;
-    outcomes[place.get(row) ?? 0] =
+    outcomes[indexOfRow.get(row) ?? 0] =
       before?.state === 'ready'
         ? { ...outcomeOf(row, email), exporterId: before.exporterId, state: 'ready', message: ALREADY_ONBOARDED }
         : await attempt(row, email, () => client.onboard({ ...customer, email, credentials, by }));
@@ -106,16 +105,16 @@ async function followRows(
   { wait = false, onProgress }: OnboardListOptions,
 ): Promise<void> {
   while (wait && outcomes.some(isUnderWay)) {
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
     const open = outcomes.flatMap((outcome, index) => (isUnderWay(outcome) ? [{ ...outcome, index }] : []));
-    await forEachLimited(open, AT_ONCE, async ({ row, email, index }) => {
+    await forEachLimited(open, MAX_CONCURRENT, async ({ row, email, index }) => {
       outcomes[index] = await attempt(row, email, () => client.onboarding(email ?? ''));
     });
     onProgress?.(outcomes);
   }
 }
 
-const NOTHING_KNOWN = {
+const EMPTY_OUTCOME = {
   exporterId: null,
   state: 'started' as const,
   activatesAt: null,
@@ -126,10 +125,10 @@ const NOTHING_KNOWN = {
 const ALREADY_ONBOARDED = 'Already onboarded, left unchanged; `ebrc credentials` changes its password.';
 
 function outcomeOf(row: number, email: string | null): OnboardedRow {
-  return { row, email, ...NOTHING_KNOWN };
+  return { row, email, ...EMPTY_OUTCOME };
 }
 
-/** Nothing is known of it yet. */
+/** Whether nothing is known of the row yet. */
 function isPending({ state, exporterId, message }: OnboardedRow): boolean {
   return state === 'started' && exporterId === null && message === null;
 }

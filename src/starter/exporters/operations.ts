@@ -13,7 +13,7 @@ import { answeredByWorker, waitForFirstWorker } from '../../temporal/workers-pre
 
 const STARTED_WITHIN_MS = 10_000;
 
-/** A portal account's user name and password. They are stored in the vault, and only their reference is passed on. */
+/** A portal account's login. It is stored in the vault; only its reference is passed on. */
 export interface Credentials {
   username: string;
   password: string;
@@ -25,9 +25,9 @@ export interface OnboardRequest {
   iec?: string;
   companyName?: string;
   address?: string;
-  /** Optional: an exporter that was onboarded elsewhere is adopted as it is. */
+  /** Leave out for an exporter that was onboarded elsewhere: it is adopted with the credentials it has. */
   credentials?: Credentials;
-  /** Who gives the consent to submit the credentials. */
+  /** Who consents to submitting the credentials. */
   by: string;
 }
 
@@ -42,7 +42,7 @@ export interface ExporterOutcome extends ExporterProgress {
   notice: string | null;
 }
 
-/** `onboard/<mode>/<hash of the e-mail>`: the address itself stays out of workflow ids, which are never encrypted. */
+/** `onboard/<mode>/<hash of the e-mail>`. The address is hashed, because workflow ids are never encrypted. */
 function onboardingIdOf(mode: Mode, email: string): string {
   const hash = createHash('sha256').update(email.trim().toLowerCase()).digest('hex');
   return onboardWorkflowId(mode, hash.slice(0, 32));
@@ -56,10 +56,10 @@ export async function onboard(
 ): Promise<ExporterOutcome> {
   const { temporal, pool, mode, taskQueue } = deps;
   const { credentials, by, ...customer } = request;
-  // Checked before the password is stored in the vault, so that a refusal leaves nothing behind.
+  // Checked before the password enters the vault, so that a refusal leaves nothing behind.
   const input = checkedInput(onboardInput, { mode, ...customer, startedBy: by }, { state: 'refused' });
   const workflowId = onboardingIdOf(mode, request.email);
-  const credentialsRef = credentials && (await handedIn(deps, workflowId, credentials));
+  const credentialsRef = credentials && (await sealCredentials(deps, workflowId, credentials));
   if (credentialsRef && (await submitToOnboarding(deps, workflowId, credentialsRef, by))) {
     return followExporter(deps, workflowId, wait);
   }
@@ -71,16 +71,16 @@ export async function onboard(
     memo: { credentialsRef: credentialsRef ?? null },
   });
   const { memo } = await temporal.workflow.getHandle(workflowId).describe();
-  // A run that is past its check of credentials would never read these.
+  // A run that has already checked its credentials would never read these.
   const unread = credentialsRef !== undefined && memo?.credentialsRef !== credentialsRef;
   if (unread) await discard(pool, credentialsRef);
   const outcome = await followExporter(deps, workflowId, wait);
-  // If the caller does not wait for the refusal, the worker's sweep removes it.
+  // If the caller does not wait for the refusal, the worker's sweep removes the credentials.
   if (credentialsRef && outcome.state === 'refused') await discard(pool, credentialsRef);
   return unread ? { ...outcome, notice: outcome.notice ?? CREDENTIALS_NOT_KEPT } : outcome;
 }
 
-/** Submits new credentials: to the onboarding if that waits for them, otherwise to `updateCredentials`. */
+/** Submits new credentials to the exporter's onboarding if it waits for them, otherwise to `updateCredentials`. */
 export async function updateCredentials(
   deps: EbrcClientDependencies,
   idOrEmail: string,
@@ -88,16 +88,16 @@ export async function updateCredentials(
   { by, ...wait }: ExporterWait & { by: string },
 ): Promise<ExporterOutcome> {
   const { temporal, pool, mode, taskQueue } = deps;
-  const known = await findExporter(pool, mode, idOrEmail);
-  const exporterId = known?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
-  const onboardingId = known && onboardingIdOf(mode, known.email);
+  const exporter = await findExporter(pool, mode, idOrEmail);
+  const exporterId = exporter?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
+  const onboardingId = exporter && onboardingIdOf(mode, exporter.email);
   if (onboardingId) {
-    const submitted = await handedIn(deps, onboardingId, credentials);
+    const submitted = await sealCredentials(deps, onboardingId, credentials);
     if (await submitToOnboarding(deps, onboardingId, submitted, by)) return followExporter(deps, onboardingId, wait);
     await discard(pool, submitted);
   }
   const workflowId = credentialsWorkflowId(mode, exporterId);
-  const credentialsRef = await handedIn(deps, workflowId, credentials);
+  const credentialsRef = await sealCredentials(deps, workflowId, credentials);
   try {
     await answeredByWorker(deps, workflowId, () =>
       temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
@@ -119,14 +119,18 @@ export async function updateCredentials(
   return followExporter(deps, workflowId, wait);
 }
 
-/** The first worker of a ledger, which publishes the key that passwords are sealed to, may just be starting. */
-async function handedIn(deps: EbrcClientDependencies, workflowId: string, credentials: Credentials): Promise<string> {
+/** Seals the credentials. Waits for the first worker of a new ledger, which publishes the key to seal them to. */
+async function sealCredentials(
+  deps: EbrcClientDependencies,
+  workflowId: string,
+  credentials: Credentials,
+): Promise<string> {
   const { pool, mode } = deps;
   await waitForFirstWorker(deps, async () => (await publishedKey(pool, mode)) !== null);
   return handIn(pool, { mode, workflowId, ...credentials });
 }
 
-/** Whether an onboarding in progress accepted the credentials; one that has ended, or never existed, did not. */
+/** Whether a running onboarding accepted the credentials. One that has ended, or never existed, does not. */
 async function submitToOnboarding(
   deps: EbrcClientDependencies,
   workflowId: string,
@@ -159,10 +163,10 @@ async function followExporter(
     onNotice,
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
-  return { ...(progress ?? { ...NOTHING_KNOWN, workflowId }), notice };
+  return { ...(progress ?? { ...NO_PROGRESS, workflowId }), notice };
 }
 
-/** Progress of the newest onboarding of this e-mail; null if there was none, or if no worker answers. */
+/** Progress of the newest onboarding of this e-mail; null if there is none or no worker answers. */
 export async function onboarding(deps: EbrcClientDependencies, email: string): Promise<ExporterProgress | null> {
   try {
     const options = { query: exporterQuery, until: () => true, withinMs: STARTED_WITHIN_MS };
@@ -173,7 +177,7 @@ export async function onboarding(deps: EbrcClientDependencies, email: string): P
   }
 }
 
-/** Reads the IRMs live from the authority, for one exporter or for all that are ready, and waits for the result. */
+/** Reads the IRMs from the authority, of one exporter or of all that are ready, and waits for the result. */
 export async function refreshIrms(deps: EbrcClientDependencies, idOrEmail?: string): Promise<RefreshIrmsResult> {
   const { temporal, pool, mode, taskQueue } = deps;
   const exporterId = idOrEmail === undefined ? undefined : await exporterIdOf(pool, mode, idOrEmail);
@@ -191,7 +195,7 @@ export async function refreshIrms(deps: EbrcClientDependencies, idOrEmail?: stri
 const CREDENTIALS_NOT_KEPT =
   'An onboarding of this exporter is under way whose credentials the service has accepted; the ones handed in now were not kept. To replace them, renew the credentials of the exporter.';
 
-const NOTHING_KNOWN: Omit<ExporterProgress, 'workflowId'> = {
+const NO_PROGRESS: Omit<ExporterProgress, 'workflowId'> = {
   exporterId: null,
   state: 'started',
   activatesAt: null,

@@ -15,26 +15,26 @@ export interface Template {
   bytes: Buffer;
   rows: number;
   source: 'service' | 'ledger';
-  /** Why it is not the service's own template; null if it is. */
+  /** Why this is not the service's own template; null if it is. */
   notice: string | null;
 }
 
-/** The service's template (spec: "GET /irm/bulk-template"), or one from the ledger. @throws RefusedError */
+/** The service's template (spec: "GET /irm/bulk-template"), or one built from the ledger. @throws RefusedError */
 export async function makeTemplate(
   { pool, mode, api }: LedgerDependencies & { api?: FilingApi },
   exporter: string,
   { all = false }: { all?: boolean } = {},
 ): Promise<Template> {
   const exporterId = await exporterIdOf(pool, mode, exporter);
-  const known = { irms: await readIrmViews(pool, exporterId), all };
+  const balances = { irms: await readIrmViews(pool, exporterId), all };
   const made = api
-    ? await templateOf({ pool, mode, api }, exporterId, known)
-    : await templateOfLedger(pool, exporterId, known, 'This program does not call the service');
+    ? await templateOf({ pool, mode, api }, exporterId, balances)
+    : await templateOfLedger(pool, exporterId, balances, 'This program does not call the service');
   const { unchecked, untouched } = await readWorkbook(made.bytes);
   return { ...made, rows: unchecked.length + untouched.length };
 }
 
-/** Reads the service's template and stores its labels. @returns it, and why not; null: stored */
+/** Reads the service's template and stores its labels. @returns the template, and why they were not stored (or null) */
 export async function learnTemplate(
   { pool, mode, api }: LedgerDependencies & { api: FilingApi },
   exporterId: string,
@@ -49,25 +49,25 @@ export async function learnTemplate(
 async function templateOf(
   { pool, mode, api }: LedgerDependencies & { api: FilingApi },
   exporterId: string,
-  known: KnownIrms,
+  balances: KnownIrms,
 ): Promise<Omit<Template, 'rows'>> {
   try {
     const { template } = await learnTemplate({ pool, mode, api }, exporterId);
-    return { bytes: await decorateTemplate(template, known), source: 'service', notice: null };
+    return { bytes: await decorateTemplate(template, balances), source: 'service', notice: null };
   } catch (error) {
-    // The answer may not be a workbook at all, for example a proxy's error page.
+    // The answer may be no workbook at all, such as a proxy's error page.
     if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
-    return templateOfLedger(pool, exporterId, known, `The service did not return its template (${error.message})`);
+    return templateOfLedger(pool, exporterId, balances, `The service did not return its template (${error.message})`);
   }
 }
 
 async function templateOfLedger(
   pool: pg.Pool,
   exporterId: string,
-  known: KnownIrms,
+  balances: KnownIrms,
   why: string,
 ): Promise<Omit<Template, 'rows'>> {
   const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
-  const bytes = await buildTemplate(await heldIrms(pool, exporterId, numbers), known);
+  const bytes = await buildTemplate(await heldIrms(pool, exporterId, numbers), balances);
   return { bytes, source: 'ledger', notice: `${why}; it is built from the ledger.` };
 }

@@ -7,7 +7,7 @@ import { holdsOf } from '../../domain/rules/preflight';
 import { iecFindings, readinessOf, type Readiness, type Standing } from '../../domain/exporter/exporter';
 import type { Finding } from '../../domain/rules/finding';
 import { needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
-import { heldIrmOf, type IrmKey, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
+import { heldIrmOf, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
 import { badCredentials } from '../../ledger/vault/credentials';
 import { holdsOn, numbersHeld } from '../../ledger/rows/balance-reservation';
@@ -18,33 +18,33 @@ export interface ExporterView {
   name: string;
   email: string;
   companyName: string | null;
-  /** The one that is used: what the portal shows or, until it shows any, what was entered. */
+  /** The IEC in use: the portal's, or the entered one until the portal shows it. */
   iec: string | null;
   address: string | null;
   isActive: boolean;
   hasDgftCredentials: boolean;
-  /** The specification's readiness matrix, then `dgftApiStatus.state`. */
+  /** The state in the specification's readiness matrix, then `dgftApiStatus.state`. */
   readiness: Readiness;
   state: Standing;
   /** ISO 8601, while activation is pending. */
   activatesAt: string | null;
   sharedCredentialsLikely: boolean | null;
   requiresApproval: boolean;
-  /** Why the portal credentials on file are known to be bad; null: nothing bad is known of them. */
+  /** Why the stored portal credentials are bad; null if they are not known to be. */
   credentialsProblem: string | null;
-  /** What somebody should look at. */
+  /** What a person should check. */
   warnings: Finding[];
   /** When the service last reported this, ISO 8601. */
   readAt: string;
 }
 
-/** @throws Error for one that the ledger does not know */
+/** @throws Error if the ledger does not know the exporter */
 export async function readExporterView(db: Queryable, exporterId: string): Promise<ExporterView> {
   const [view] = await exporterViews(db, [await needExporter(db, exporterId)]);
   return view as ExporterView;
 }
 
-/** Exporters with what is known of their credentials, in the order given. */
+/** Exporters with what is known about their credentials, in the order given. */
 export async function exporterViews(db: Queryable, rows: readonly ExporterRow[]): Promise<ExporterView[]> {
   const ids = rows.map(({ exporterId }) => exporterId);
   const bad = await badCredentials(db, ids);
@@ -68,8 +68,7 @@ export async function exporterViews(db: Queryable, rows: readonly ExporterRow[])
 }
 
 /**
- * An IRM as `ebrc irms` prints it: the service's balance, and what our own filings hold of it. Amounts are exact
- * decimal text.
+ * An IRM as `ebrc irms` prints it: the service's balance, and what our filings hold of it. Amounts are decimal text.
  */
 export interface IrmView {
   irmNumber: string;
@@ -82,9 +81,9 @@ export interface IrmView {
   purposeCode: string | null;
   amount: string | null;
   available: string | null;
-  /** Mapped by our live filings and not surely in the balance: no certificate yet, or one that is newer than it. */
+  /** Mapped by our live filings and not certainly in `available`: without a certificate, or with a newer one. */
   held: string;
-  /** `available` less `held`. */
+  /** `available` minus `held`. */
   free: string | null;
   heldBy: { filingId: string; reference: string; state: string; amount: string }[];
   status: string | null;
@@ -93,8 +92,8 @@ export interface IrmView {
 }
 
 /**
- * These IRMs, in their order. Which of them a hold means depends on the others of the same number and AD code: they
- * have to be among the rows.
+ * Views of these IRMs, in the order given. `rows` must have all records of each number and AD code, because a hold is
+ * matched to one of them.
  */
 export async function irmViews(db: Queryable, exporterId: string, rows: readonly IrmRow[]): Promise<IrmView[]> {
   const holds = await holdsOn(db, { exporterId, irmNumbers: await heldOf(db, exporterId, rows), exceptFiling: null });
@@ -102,12 +101,12 @@ export async function irmViews(db: Queryable, exporterId: string, rows: readonly
   const recordsOf = groupBy(records, ({ identity }) => identity);
   const byIdentity = groupBy(holds, ({ irmKey }) => irmKey);
   return records.map((record) => {
-    const own = holdsOf(record, recordsOf.get(record.identity) ?? [], byIdentity.get(record.identity) ?? []);
-    return irmView(record.row, pendingHolds(own, record));
+    const matchedHolds = holdsOf(record, recordsOf.get(record.identity) ?? [], byIdentity.get(record.identity) ?? []);
+    return irmView(record.row, pendingHolds(matchedHolds, record));
   });
 }
 
-/** Above this many IRMs it is cheaper to ask first of which of them anything is held. */
+/** Above this many IRMs it is cheaper to query first which of them have holds. */
 const FEW_IRMS = 1_000;
 
 async function heldOf(db: Queryable, exporterId: string, rows: readonly IrmRow[]): Promise<string[]> {
@@ -140,14 +139,11 @@ function irmView(row: IrmRow, pending: readonly Hold[]): IrmView {
 
 const identityOf = ({ irmNumber, adCode }: IrmRow): string => irmIdentity({ irmNumber, irmAdCode: adCode });
 
-/**
- * The IRMs of an exporter with their balances, as last read, and what our own filings hold of them: all of them, or a
- * page.
- */
+/** An exporter's IRMs with the balances last read and the holds of our filings: all of them, or a page. */
 export async function readIrmViews(
   db: Queryable,
   exporterId: string,
-  page: { after?: IrmKey; limit?: number } = {},
+  page: Parameters<typeof listIrms>[2] = {},
 ): Promise<IrmView[]> {
   const rows = await listIrms(db, exporterId, page);
   if (page.limit === undefined) return irmViews(db, exporterId, rows);

@@ -25,25 +25,25 @@ export interface CheckOutcome {
   warnings: Finding[];
   /** Which columns of a workbook are sent; null for a message. */
   columns: SheetColumns | null;
-  /** With `annotate`; null for a file refused as a whole: it has no cells to write into. */
+  /** With `annotate`; null if the file was refused as a whole, because its cells were not read. */
   annotated: Buffer | null;
 }
 
-/** The ledger with the balances; without it only the rules are checked, and a warning says so. */
-export interface CheckLedger {
-  pool?: pg.Pool;
-  /** Default: the exporter is searched in both modes. */
-  mode?: Mode;
-  /** Default: in this thread. */
-  workbooks?: Workbooks;
-}
-
 /**
- * Checks a file by all rules and balances, without filing.
- * @throws UsageError: unreadable, or `annotate` with a
- * message; RefusedError: unknown exporter
+ * Checks a file by all rules and balances, without filing it.
+ * @param ledger has the balances; without its pool only the rules are checked, and a warning says so
+ * @throws UsageError if it cannot be read, or for `annotate` with a message; RefusedError for an unknown exporter
  */
-export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
+export async function checkFile(
+  ledger: {
+    pool?: pg.Pool;
+    /** Default: both modes are searched for the exporter. */
+    mode?: Mode;
+    /** Default: in the calling thread. */
+    workbooks?: Workbooks;
+  },
+  request: CheckRequest,
+): Promise<CheckOutcome> {
   const { source, exporter, annotate = false, ...stated } = request;
   const { workbooks = workbooksInProcess } = ledger;
   const file = await readFilingFile(source, stated, ledger);
@@ -58,19 +58,23 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
   return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, columns: file.sheet ?? null, annotated };
 }
 
-/** Findings about balances and live mappings from the ledger; without a ledger, a warning instead. */
-async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, exporter: string): Promise<Finding[]> {
+/** Findings about balances and live mappings in the ledger; without a ledger, a warning instead. */
+async function againstLedger(
+  { pool, mode }: { pool?: pg.Pool; mode?: Mode },
+  file: FilingFile,
+  exporter: string,
+): Promise<Finding[]> {
   if (pool === undefined) {
     const message = 'DATABASE_URL is not set: only the rules were checked, not the balances and earlier filings.';
     return [warningAt(null, null, 'no_balances', message)];
   }
   const modes: readonly Mode[] = mode ? [mode] : ['test', 'live'];
-  for (const each of modes) {
-    const known = await findExporter(pool, each, exporter);
-    if (!known) continue;
-    const differs = otherExporter(file, known.exporterId);
+  for (const candidate of modes) {
+    const found = await findExporter(pool, candidate, exporter);
+    if (!found) continue;
+    const differs = otherExporter(file, found.exporterId);
     if (differs) return [differs];
-    const { partyId, exporterId } = known;
+    const { partyId, exporterId } = found;
     const { rows, allowDuplicate: permitted } = file;
     const { findings } = await judgeClaims(pool, { partyId, rows, permitted });
     return [
@@ -81,13 +85,13 @@ async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, expo
   throw unknownExporter(exporter, modes.join(' or '));
 }
 
-/** Whether the rules have already reported that the row's mapping is in the file twice: no filing holds it. */
+/** Whether the rules already reported the mapping as a duplicate inside the file, so that no filing holds it. */
 function reportedByFile({ row, code, filingId }: Finding, ofFile: readonly Finding[]): boolean {
   if (code !== 'mapping_live' || filingId !== undefined) return false;
   return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);
 }
 
-/** The workbook with the errors in its cells; null for one refused as a whole: it has no cells to write into. */
+/** The workbook with the errors in its cells; null if it was refused as a whole, because its cells were not read. */
 export async function annotatedWorkbook(
   workbooks: Workbooks,
   file: FilingFile,

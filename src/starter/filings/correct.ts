@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { contentHashOf } from '../../ledger/filings/filing-inputs';
-import { readRows } from '../../ledger/rows/filing-rows';
+import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
 import { listCorrections, needFiling, nextNumber, type FilingRecord } from '../../ledger/filings/filings';
 import type { EbrcClientDependencies } from '../dependencies';
 import { type RefusedError, refusal } from '../errors';
@@ -14,14 +14,14 @@ import { startFiling, type FilingTerms, type PreparedFiling, type WaitOptions } 
 
 export interface CorrectRequest extends Omit<FilingTerms, 'reference' | 'n'> {
   filing: string;
-  /** The corrected rows: the annotated workbook, or a push message. Rows are matched by serialNo. */
+  /** The corrected rows, as the annotated workbook or a push message. Rows are matched by serialNo. */
   source: FilingSource;
 }
 
 /**
- * Files the errored rows again as `file/<mode>/<reference>/<n>`, without certified ones and those under way; the same
- * file finds its correction.
- * @throws RefusedError when it has errors, or no row that waits for one
+ * Files the errored rows of a filing again as `file/<mode>/<reference>/<n>`; its other rows are ignored. Repeating it
+ * with the same file finds the correction that was made.
+ * @throws RefusedError if the file has errors, or no row that waits for a correction
  */
 export async function correctFiling(
   deps: EbrcClientDependencies,
@@ -33,7 +33,7 @@ export async function correctFiling(
   const read = await readFilingFile(source, stated, deps);
   const file = await readTemplateFirst(deps, parent.exporterId, { file: read, stated });
   const terms = { madeBy, channel, approval };
-  // A reference names its newest filing: repeated, the command meets the correction that it made.
+  // A reference names its newest filing: when the command is repeated, that is the correction which it made.
   if (parent.reference === idOrReference && parent.corrects !== null) {
     const original = await needFiling(deps.pool, parent.corrects);
     const { taken } = await rowsOf(deps, original);
@@ -41,14 +41,14 @@ export async function correctFiling(
     if (contentHashOf(repeated) === parent.contentHash) return startFiling(deps, { ...repeated, n: parent.n }, options);
   }
   const { errored, taken, known } = await rowsOf(deps, parent);
-  // Only rows that are filed have to pass: a certified row of the same workbook is ignored.
+  // Only rows that are filed must pass the checks; certified rows of the same workbook are ignored.
   const concerned = new Set(file.rows.filter(({ mapping }) => errored.has(mapping.serialNo)).map(({ row }) => row));
   const others = file.rows.filter(({ mapping }) => !known.has(mapping.serialNo));
-  const strangers = others.length > 0 ? strangersAmong(others, parent, await rowsBefore(deps, parent)) : [];
+  const unknownRows = others.length > 0 ? unknownRowFindings(others, parent, await rowsBefore(deps, parent)) : [];
   const findings = file.findings.filter(
     ({ row }) => row === null || concerned.has(row) || file.rows.every((each) => each.row !== row),
   );
-  refuseErrors([...findings, ...strangers]);
+  refuseErrors([...findings, ...unknownRows]);
   const prepared = {
     ...correctionOf(parent, file, terms, ({ mapping }) => errored.has(mapping.serialNo) || taken.has(mapping.serialNo)),
     warnings: findings,
@@ -86,24 +86,29 @@ async function rowsOf({ pool }: EbrcClientDependencies, { filingId }: FilingReco
   };
 }
 
-type RowsOfFiling = Awaited<ReturnType<typeof rowsOf>>;
-
-/** The rows of all that a filing corrects. */
-async function rowsBefore(deps: EbrcClientDependencies, { corrects }: FilingRecord): Promise<RowsOfFiling[]> {
+/** The rows of every filing that this one corrects, directly or through another. */
+async function rowsBefore(
+  deps: EbrcClientDependencies,
+  { corrects }: FilingRecord,
+): Promise<Awaited<ReturnType<typeof rowsOf>>[]> {
   if (corrects === null) return [];
   const filing = await needFiling(deps.pool, corrects);
   return [await rowsOf(deps, filing), ...(await rowsBefore(deps, filing))];
 }
 
-/** The number of a correction of this filing that files exactly these rows; null when there is none. */
+/** The number of a correction of this filing that files exactly these rows; null if there is none. */
 async function earlierCorrection(deps: EbrcClientDependencies, filing: PreparedFiling): Promise<number | null> {
   const contentHash = contentHashOf(filing);
   const corrections = await listCorrections(deps.pool, filing.corrects ?? '');
   return corrections.find((each) => each.contentHash === contentHash)?.n ?? null;
 }
 
-/** One workbook may serve every correction: what earlier filings dealt with is ignored, what waits there is not. */
-function strangersAmong(rows: MappingRow[], { filingId }: FilingRecord, before: readonly RowsOfFiling[]): Finding[] {
+/** Reports rows that are not in the filing, except those that an earlier filing dealt with: workbooks are reused. */
+function unknownRowFindings(
+  rows: MappingRow[],
+  { filingId }: FilingRecord,
+  before: Awaited<ReturnType<typeof rowsBefore>>,
+): Finding[] {
   return rows.flatMap(({ row, mapping: { serialNo } }) => {
     const waits = before.find(({ errored }) => errored.has(serialNo));
     if (!waits && before.some(({ known }) => known.has(serialNo))) return [];
@@ -115,8 +120,8 @@ function strangersAmong(rows: MappingRow[], { filingId }: FilingRecord, before: 
   });
 }
 
-/** What stood in its way may be gone, such as a missing IRM, so such a row is filed. */
-function unchanged(rows: readonly MappingRow[], errored: RowsOfFiling['errored']): Finding[] {
+/** Warns about unchanged rows. They are filed, because what was wrong (such as a missing IRM) may be gone. */
+function unchanged(rows: readonly MappingRow[], errored: ReadonlyMap<number, FilingRow>): Finding[] {
   return rows.flatMap(({ row, mapping }) => {
     const before = errored.get(mapping.serialNo);
     if (!before || !isDeepStrictEqual({ ...before.mapping }, { ...mapping })) return [];

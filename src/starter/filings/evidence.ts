@@ -1,12 +1,11 @@
 /** The evidence of a filing as one zip: what the ledger and the document store hold of it, with a hash of each file. */
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import { DAY_MS } from '../../domain/dates';
 import { pushMessageOf } from '../../domain/filing/mapping';
 import { writeOutputFile, zipStream, type ZippedFile } from '../../documents/output-file';
 import { documentName } from '../../documents/stored-document';
 import type { FilingRecord } from '../../ledger/filings/filings';
-import { KEPT_DAYS, movesStand, readFilingEvidence, type SentAttempt } from '../../ledger/filings/filing-evidence';
+import { KEPT_DAYS, movesStand, readFilingEvidence } from '../../ledger/filings/filing-evidence';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { movesAtSend } from '../../ledger/sends/send-record';
 import { readSend } from '../../ledger/sends/sends';
@@ -16,25 +15,14 @@ import { fileNamePart } from '../export-certificates';
 
 type EvidenceDependencies = Pick<EbrcClientDependencies, 'pool' | 'documents' | 'mode'>;
 
-/** What `about.json` says of a file that is not there, or is not what it should be. */
-interface Remark {
-  file: string;
-  why: string;
-}
-
-interface Bundle {
-  zip: Readable;
-  /** Complete when the zip has been read. */
-  files: string[];
-  /** What is not there any more. */
-  removed: Remark[];
-  /** What does not agree with what was recorded when it was written. */
-  differs: Remark[];
-}
-
-export interface WrittenEvidence extends Omit<Bundle, 'zip'> {
+export interface WrittenEvidence {
   path: string;
   filingId: string;
+  files: string[];
+  /** Files that retention removed, or that are no longer stored. */
+  removed: { file: string; why: string }[];
+  /** Files that differ from what was recorded when they were written. */
+  differs: { file: string; why: string }[];
 }
 
 /** Writes the evidence of a filing to a `.zip`. @throws RefusedError if there is no such filing */
@@ -49,35 +37,40 @@ export async function writeEvidence(
   return { path, filingId: filing.filingId, ...about };
 }
 
-/** A filing's evidence, written while it is read, without passwords. @throws RefusedError for an unknown filing */
-export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingRecord): Promise<Bundle> {
+/**
+ * A filing's evidence without passwords, as a zip that is made while it is read.
+ * @returns the zip; the lists beside it are complete once it has been read
+ * @throws RefusedError for an unknown filing
+ */
+export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingRecord) {
   const { pool, mode } = deps;
   const { filingId, madeAt } = filing;
   const evidence = await readFilingEvidence(pool, filingId);
   if (!evidence) throw unknownFiling(filingId, mode);
   const now = Date.now();
-  const removed: Remark[] = Object.entries(KEPT_DAYS)
+  const removed: WrittenEvidence['removed'] = Object.entries(KEPT_DAYS)
     .filter(([, { days }]) => madeAt.getTime() < now - days * DAY_MS)
     .map(([file, { days, what }]) => ({ file, why: `${what} are kept for ${days} days; older ones were removed` }));
-  const differs: Remark[] = [];
+  const differs: WrittenEvidence['differs'] = [];
   const sums: string[] = [];
   const files: string[] = [];
   const about = { removed, differs };
-  const of = { ...deps, filing, ledgerId: evidence.ledgerId, about };
+  const context = { ...deps, filing, ledgerId: evidence.ledgerId, about };
 
   const entries: ZippedFile[] = evidence.files.map(({ name, content }) => ({ name, content: () => content }));
   const { sourceDocument, sourceName, annotated } = evidence;
   const source = `input/${fileNamePart(sourceName ?? 'workbook.xlsx')}`;
-  if (sourceDocument !== null) entries.push(...(await stored(of, { name: source, document: sourceDocument })));
-  if (annotated !== null) entries.push(...(await stored(of, { name: 'input/annotated.xlsx', document: annotated })));
-  for (const attempt of evidence.attempts) entries.push(...(await sent(of, attempt)));
+  if (sourceDocument !== null) entries.push(...(await storedFile(context, { name: source, document: sourceDocument })));
+  if (annotated !== null)
+    entries.push(...(await storedFile(context, { name: 'input/annotated.xlsx', document: annotated })));
+  for (const attempt of evidence.attempts) entries.push(...(await sentFiles(context, attempt)));
   for (const { eBRCNumber, document, sha256 } of evidence.certificates) {
     const name = `certificates/${fileNamePart(eBRCNumber)}.pdf`;
-    entries.push(...(await stored(of, { name, document, sha256 })));
+    entries.push(...(await storedFile(context, { name, document, sha256 })));
   }
   const head = { version: 1, mode, filingId, reference: filing.reference, n: filing.n, madeAt: new Date(now) };
   const { ledgerId, restoredAt } = evidence;
-  // Behind the others: what differs is found while they are read.
+  // After the files above, because differences are found while those are read.
   entries.push({
     name: 'about.json',
     content: () => `${JSON.stringify({ ...head, ledgerId, restoredAt, contents: CONTENTS, ...about }, null, 2)}\n`,
@@ -95,11 +88,15 @@ export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingR
   return { zip, files, ...about };
 }
 
-type Of = EvidenceDependencies & { filing: FilingRecord; ledgerId: string; about: Pick<Bundle, 'removed' | 'differs'> };
+type EvidenceContext = EvidenceDependencies & {
+  filing: FilingRecord;
+  ledgerId: string;
+  about: Pick<WrittenEvidence, 'removed' | 'differs'>;
+};
 
-/** A document of the store, where it is still there. */
-async function stored(
-  { documents, about }: Of,
+/** A file of the document store; empty if it is no longer stored. */
+async function storedFile(
+  { documents, about }: EvidenceContext,
   { name, document, sha256 }: { name: string; document: string; sha256?: string | null },
 ): Promise<ZippedFile[]> {
   if (!(await documents.exists(document))) {
@@ -115,15 +112,19 @@ async function stored(
   return [{ name, content, compressed: true }];
 }
 
-/** What was sent in an attempt, and its records outside the database, with the head of the filing's moves then. */
-async function sent(of: Of, { attemptId, submission, payloadHash, sends }: SentAttempt): Promise<ZippedFile[]> {
-  const { pool, documents, filing, ledgerId, about } = of;
+/** What an attempt sent, and the stored records of its sends, whose moves are compared with the ledger. */
+async function sentFiles(
+  context: EvidenceContext,
+  attempt: { attemptId: string; submission: number; payloadHash: string | null; sends: number[] },
+): Promise<ZippedFile[]> {
+  const { attemptId, submission, payloadHash, sends } = attempt;
+  const { pool, documents, filing, ledgerId, about } = context;
   if (payloadHash === null) return [];
   const folder = `sends/${attemptId}`;
   const entries: ZippedFile[] = [];
   if (filing.channel === 'bulk') {
     const document = documentName(attemptId, 'xlsx');
-    entries.push(...(await stored(of, { name: `${folder}/request.xlsx`, document, sha256: payloadHash })));
+    entries.push(...(await storedFile(context, { name: `${folder}/request.xlsx`, document, sha256: payloadHash })));
   } else {
     const name = `${folder}/request.json`;
     const content = async () => {

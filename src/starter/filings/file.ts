@@ -15,10 +15,10 @@ import { LedgerUnavailableError } from '../../ledger/unavailable';
 
 export interface FileRequest extends FilingTerms {
   source: FilingSource;
-  /** Id or e-mail; optional for a push message that has a `platformCustomerId`. */
+  /** Id or e-mail; optional for a push message with a `platformCustomerId`. */
   exporter?: string;
   uploadType?: number;
-  /** A legal statement: it has no default. */
+  /** A legal statement, so it has no default. */
   declaration?: 'Y' | 'N';
 }
 
@@ -30,11 +30,11 @@ export async function fileFile(
 ): Promise<FilingOutcome> {
   const { exporter, reference, n, channel, madeBy, approval } = request;
   const read = await readFileToFile(deps, request);
-  const whose = exporter ?? read.exporterInFile;
-  if (whose === undefined) throw new UsageError('Name the exporter: --exporter ID-OR-EMAIL.', 'no_exporter');
+  const exporterArgument = exporter ?? read.exporterInFile;
+  if (exporterArgument === undefined) throw new UsageError('Name the exporter: --exporter ID-OR-EMAIL.', 'no_exporter');
   if (read.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
   if (read.declaration === undefined) throw new UsageError(NO_DECLARATION, 'no_declaration');
-  const exporterId = await exporterIdOf(deps.pool, deps.mode, whose);
+  const exporterId = await exporterIdOf(deps.pool, deps.mode, exporterArgument);
   const differs = otherExporter(read, exporterId);
   if (differs) throw new RefusedError([differs]);
   const { uploadType, declaration, allowDuplicate } = request;
@@ -46,7 +46,7 @@ export async function fileFile(
   const warnings = file.findings.filter(({ severity }) => severity === 'warning');
   const outcome = await startFiling(deps, { ...terms, ...content, warnings }, wait);
   const { filing } = outcome;
-  // Refused by a worker before anything was recorded: only this program can return the annotated workbook.
+  // A worker refused the filing before recording it, so only this program can return the annotated workbook.
   const annotated =
     filing.annotated ?? (filing.filingId ? null : await annotateRefused(deps, file, filing.errors as Finding[]));
   return { ...outcome, filing: { ...filing, annotated } };
@@ -75,7 +75,7 @@ async function refuseWrong(
 const NO_UPLOAD_TYPE = 'Give the upload type, --upload-type 101|102|103|104: the file does not have it.';
 const NO_DECLARATION = 'Give --declaration Y or N: it is a legal statement, and has no default.';
 
-/** Annotates the caller's workbook if it is refused before it is recorded. @returns its path; null: nothing to do */
+/** Annotates a workbook that is refused before it is recorded. @returns its path; null if no cell can be annotated */
 async function annotateRefused(
   { documents, workbooks = workbooksInProcess }: { documents: DocumentStore; workbooks?: Workbooks },
   file: FilingFile,
@@ -92,9 +92,9 @@ async function annotateRefused(
 }
 
 /**
- * Where only the template can tell a filled column from the user's own, reads it and the workbook again: a value that
- * the service takes must not be left out.
- * @throws RefusedError if it cannot be read
+ * If only the service's template can tell whether a filled column is sent, reads the template and then the workbook
+ * again. Otherwise a value that the service takes could be left out.
+ * @throws RefusedError if the template cannot be read
  */
 export async function readTemplateFirst(
   deps: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'api' | 'workbooks'>,
@@ -102,7 +102,7 @@ export async function readTemplateFirst(
   { file, stated }: { file: FilingFile; stated: StatedOptions },
 ): Promise<FilingFile> {
   if (!file.findings.some(isUndecided)) return file;
-  const why = await learn(deps, exporterId);
+  const why = await tryLearnTemplate(deps, exporterId);
   const again = await readFilingFile({ read: file }, stated, deps);
   const undecided = again.findings.find(isUndecided);
   if (!undecided) return again;
@@ -112,8 +112,11 @@ export async function readTemplateFirst(
 
 const isUndecided = ({ code }: Finding): boolean => code === TEMPLATE_UNKNOWN;
 
-/** @returns why the template is not known afterwards either; null if it is */
-async function learn({ pool, mode, api }: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'api'>, exporterId: string) {
+/** @returns why the template is still unknown; null if it was read */
+async function tryLearnTemplate(
+  { pool, mode, api }: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'api'>,
+  exporterId: string,
+) {
   if (!api) return 'This program cannot call the service.';
   try {
     const { learnTemplate } = await import('../exporters/template.js');

@@ -38,22 +38,22 @@ import { filingOf, needNamed, viewOf } from '../lookup';
 import { followFiling, type WaitOptions } from './start';
 import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
-/** An update is answered when carried out; before a filing is abandoned, its calls in progress end first. */
+/** An update is answered once it is carried out; `abandon` first waits for the filing's calls in progress. */
 const ANSWERED_WITHIN_MS = 120_000;
 
 type CommandArgs = ApproveArgs | ResolveArgs | AbandonArgs;
 
-/** An operator's command on a filing, and the end states of a filing in which its effect has already happened. */
+/** An operator's command on a filing. `doneIn`: end states in which its effect has already happened. */
 interface Command<A extends CommandArgs> {
   update: UpdateDefinition<FilingResult, [A]>;
   takes: z.ZodType<A, A>;
   name: 'approve' | 'resolve' | 'abandon';
   doneIn: readonly string[];
-  /** Whether it may be given under the name that was used. @throws RefusedError */
+  /** Checks whether the name given for the filing is exact enough. @throws RefusedError */
   judgeName?: (filing: FilingRecord, name: string) => void;
-  /** Adds what only the ledger knows, and names the update so that it is carried out once. @throws RefusedError */
+  /** Adds what only the ledger knows, and an update id that lets a repeated command act once. @throws RefusedError */
   prepare?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<{ args: A; updateId: string }>;
-  /** What it does to a filing that has ended; null: nothing. @throws RefusedError */
+  /** Carries the command out on an ended filing; null if there is nothing to do. @throws RefusedError */
   afterEnd?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<FilingOutcome | null>;
 }
 
@@ -69,8 +69,8 @@ const ABANDON: Command<AbandonArgs> = {
   ...{ update: abandonUpdate, takes: abandonArgs, name: 'abandon', doneIn: ['abandoned'] },
 };
 
-/** Commands on a filing; never "workflow not found". @throws RefusedError where it cannot be done now */
-async function operate<A extends CommandArgs>(
+/** Carries out a command, whether or not the workflow is running. @throws RefusedError if it is not possible now */
+async function carryOut<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   command: Command<A>,
   idOrReference: string,
@@ -82,27 +82,27 @@ async function operate<A extends CommandArgs>(
   command.judgeName?.(filing, idOrReference);
   if (isEnd(filing.state)) {
     const after = command.afterEnd && (await command.afterEnd(deps, filing, args));
-    return after ?? ended(deps, command, filing);
+    return after ?? answerEnded(deps, command, filing);
   }
   const prepared = (await command.prepare?.(deps, filing, args)) ?? {
     args: await withGrant(deps, command.name, filing, args),
   };
-  const result = await send(deps, command, filing, prepared);
-  if ('stands' in result) return standing(deps, filing, result.stands);
+  const result = await sendUpdate(deps, command, filing, prepared);
+  if ('stands' in result) return recordedOutcome(deps, filing, result.stands);
   if (wait.wait) return followFiling(deps, filing, wait);
   const view = await viewOfResult(deps, result, filing);
   return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
 }
 
-/** Approves a filing that waits in `awaiting_approval`; by somebody other than its maker. */
+/** Approves a filing in `awaiting_approval`. Its maker may not do that. */
 export const approve = (deps: EbrcClientDependencies, filing: string, args: ApproveArgs, wait?: WaitOptions) =>
-  operate(deps, APPROVE, filing, args, wait);
+  carryOut(deps, APPROVE, filing, args, wait);
 
 /** Answers the question about an unknown outcome. */
 export const resolve = (deps: EbrcClientDependencies, filing: string, args: ResolveArgs, wait?: WaitOptions) =>
-  operate(deps, RESOLVE, filing, args, wait);
+  carryOut(deps, RESOLVE, filing, args, wait);
 
-/** Gives up a filing; rows that were sent stay live, because they may still become certificates. */
+/** Abandons a filing. Rows that were sent stay live, because they may still become certificates. */
 export async function abandon(
   deps: EbrcClientDependencies,
   filing: string,
@@ -111,26 +111,26 @@ export async function abandon(
 ): Promise<FilingOutcome> {
   const unrecorded = await giveUpUnrecorded(deps, filing);
   if (unrecorded) return unrecorded;
-  const outcome = await operate(deps, ABANDON, filing, args, wait);
+  const outcome = await carryOut(deps, ABANDON, filing, args, wait);
   await forgetSetAside(deps.pool, outcome.filing.workflowId);
   return outcome;
 }
 
-/** Gives up what was set aside before anything of it was recorded; null where the reference names no such thing. */
+/** Gives up a filing that was set aside before anything was recorded; null if the reference names no such filing. */
 async function giveUpUnrecorded(deps: EbrcClientDependencies, reference: string): Promise<FilingOutcome | null> {
   const { pool, mode } = deps;
   if (await findFiling(pool, mode, reference)) return null;
   const workflowId = filingWorkflowId(mode, reference);
-  const known = await forgetSetAside(pool, workflowId);
-  if (!known) return null;
-  const view = await viewOfResult(deps, null, { workflowId, reference, n: 1, ...known });
-  const notice = `Nothing was recorded under ${reference}: it is given up, and nothing is left of it.`;
+  const setAside = await forgetSetAside(pool, workflowId);
+  if (!setAside) return null;
+  const view = await viewOfResult(deps, null, { workflowId, reference, n: 1, ...setAside });
+  const notice = `Nothing was recorded under ${reference}. It is given up, and nothing remains of it.`;
   return { filing: { ...view, state: 'refused' }, waitsForPerson: false, notice };
 }
 
 /**
- * For the attempt that the ledger shows, unless one is named. The update id is filing, attempt and answer: carried out
- * once; again after a refusal or a move.
+ * Fills in the attempt in question, unless the caller names one. The update id makes a repeated answer take effect
+ * once; after a refusal, or once the filing has moved, the same answer gets a new id.
  */
 async function prepareResolve(
   deps: EbrcClientDependencies,
@@ -145,11 +145,11 @@ async function prepareResolve(
     const text = `Request ${args.requestId} belongs to filing ${holder.filingId}: find the one of ${filingId}.`;
     throw refusal('request_taken', text, { filingId: holder.filingId });
   }
-  // At the send gate rows are in question, and no send.
+  // In `submitting` the send gate asks about rows, not about a send.
   const atSendGate = state === 'submitting';
   const asked = atSendGate ? { attempt: null, request: null } : await inQuestion(pool, filingId);
   const attemptId = args.attemptId ?? asked.attempt ?? undefined;
-  // A request of which nothing was filed is answered for itself.
+  // `not-filed` may be said about a request instead of an attempt.
   const aboutRequest = args.as === 'not-filed' ? (args.requestId ?? asked.request ?? undefined) : args.requestId;
   if (attemptId === undefined && aboutRequest === undefined && !atSendGate) {
     const text = `Nothing of filing ${filingId} was sent: there is nothing to resolve.`;
@@ -168,7 +168,7 @@ async function prepareResolve(
   return { args: granted, updateId: `resolve/${attemptId ?? aboutRequest ?? filingId}/${as}/${word.slice(0, 16)}` };
 }
 
-/** Rows that were abandoned after their send may be answered for: each answer is a run of its own. */
+/** Answers for rows that were abandoned after the send, in a workflow of its own; null if the filing has none. */
 async function resolveAfterEnd(deps: EbrcClientDependencies, filing: FilingRecord, given: ResolveArgs) {
   const { filingId, exporterId, workflowId } = filing;
   const view = await viewOf(deps, filingId);
@@ -187,15 +187,15 @@ async function resolveAfterEnd(deps: EbrcClientDependencies, filing: FilingRecor
       workflowIdConflictPolicy: 'USE_EXISTING',
     }),
   );
-  if (refused !== null && stands) return standing(deps, filing, `${refused}.`);
+  if (refused !== null && stands) return recordedOutcome(deps, filing, `${refused}.`);
   if (refused !== null) {
     throw refusal('resolve_refused', `Filing ${filingId} (${filing.state}): ${refused}.`, { filingId });
   }
   return { filing: await viewOf(deps, filingId), waitsForPerson: false, notice: null };
 }
 
-/** What a person said is noted, and carried out once somebody else says the same. */
-const standing = async (
+/** The outcome of a statement that is recorded, and carried out once a second person says the same. */
+const recordedOutcome = async (
   deps: EbrcClientDependencies,
   { filingId }: FilingRecord,
   why: string,
@@ -204,8 +204,8 @@ const standing = async (
   notice: `Noted, and not carried out yet: ${why}`,
 });
 
-/** Answers a command on an ended filing from the ledger: its effect has either already happened or is impossible. */
-async function ended<A extends CommandArgs>(
+/** Answers a command on an ended filing from the ledger: either its effect has already happened, or it is refused. */
+async function answerEnded<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   { name, doneIn }: Command<A>,
   filing: FilingRecord,
@@ -222,8 +222,8 @@ async function ended<A extends CommandArgs>(
   throw refusal('filing_ended', text, { filingId });
 }
 
-/** Sends the update; where the run is gone, with the start of one that continues the filing. */
-async function send<A extends CommandArgs>(
+/** Sends the update; if no workflow runs, together with the start of one that continues the filing. */
+async function sendUpdate<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   { update, name }: Command<A>,
   filing: FilingRecord,
@@ -249,10 +249,10 @@ async function send<A extends CommandArgs>(
   }
 }
 
-/** A validator's refusal becomes the answer to the operator; any other error is passed on. */
+/** The operator's error for a failed update: a validator's refusal with its reason; other errors are unchanged. */
 async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name: string, filing: FilingRecord) {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-    const notice = await silenceNotice(deps.temporal, deps.taskQueue);
+    const notice = await silenceNotice(deps.temporal, deps.taskQueue, filing.workflowId);
     return new Error(`It is not certain that the ${name} arrived. ${notice}`);
   }
   if (endedUnanswered(error)) {
@@ -266,7 +266,7 @@ async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name:
   return refusal(`${name}_refused`, `Filing ${filingId} (${state}): ${why}`, { filingId });
 }
 
-/** With the principal's name and grant, which is in the ledger before Temporal; unchanged for a mere name. */
+/** Adds the principal's name and grant, which the ledger has before Temporal; without a principal, nothing. */
 async function withGrant<A extends CommandArgs>(
   { pool, principal }: Pick<EbrcClientDependencies, 'pool' | 'principal'>,
   action: 'approve' | 'resolve' | 'abandon',

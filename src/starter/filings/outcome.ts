@@ -7,31 +7,28 @@ import { withPaths } from '../lookup';
 
 export interface FilingOutcome {
   filing: FilingView;
-  /** Whether the filing needs a person to continue: approve, resolve, new credentials, access to the service. */
+  /** Whether the filing continues only when a person approves, resolves, renews credentials or restores access. */
   waitsForPerson: boolean;
-  /** Whether what was said stands, and is carried out once a second person says the same. */
+  /** Whether a statement was recorded that takes effect once a second person says the same. */
   secondPerson?: boolean;
-  /** Notes that the filing itself does not contain, such as that no worker runs. */
+  /** What the filing itself does not tell, such as that no worker runs. */
   notice: string | null;
 }
 
-/** States that time alone does not end. */
+/** States that end only when a person acts. */
 const PERSON_NEEDED: ReadonlySet<string> = new Set(['awaiting_approval', 'needs_credentials', 'needs_access']);
 
-/** Whether a filing waits until a person does something. `overdue` does not: polling continues. */
+/** Whether a filing waits for a person. `overdue` does not, because polling continues. */
 export function waitsForPerson({ state, asked }: Pick<FilingView, 'state' | 'asked'>): boolean {
-  // Evidence about an unknown outcome is gathered before a person is asked.
+  // For an unknown outcome evidence is gathered first; then a person is asked.
   return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && asked);
 }
 
-/** What names a filing whose workflow was started. */
-export type StartedFiling = Pick<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'>;
-
-/** The recorded filing of a workflow's answer; if nothing is recorded, what the answer alone contains. */
+/** The recorded filing of a workflow's result; if nothing was recorded, a view of the result alone. */
 export async function viewOfResult(
   deps: EbrcReaderDependencies,
   result: FilingResult | null,
-  { workflowId, reference, n, exporterId }: StartedFiling,
+  { workflowId, reference, n, exporterId }: Pick<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'>,
 ): Promise<FilingView> {
   const { pool, mode, cadence } = deps;
   const recorded = result?.filingId ? await readFilingView(pool, result.filingId, cadence) : null;

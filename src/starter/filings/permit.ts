@@ -1,4 +1,4 @@
-/** A person's word that a duplicate beside rows of a filing may go, and taking a word back. */
+/** Permits a duplicate beside rows of a filing, and withdraws statements. */
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../domain/principal';
 import type { Carried } from '../../domain/filing/questions';
@@ -14,12 +14,9 @@ import { refusal } from '../errors';
 import { filingOf, viewOf } from '../lookup';
 import type { FilingOutcome } from './outcome';
 
-/** What permitting and withdrawing need: no Temporal server. */
-export type PersonDependencies = EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal };
-
-/** Permits a duplicate beside doubtful rows, once two persons did. @throws RefusedError where a row is none */
+/** Permits a duplicate beside rows in doubt, once two persons said so. @throws RefusedError if a row is not in doubt */
 export async function permit(
-  deps: PersonDependencies,
+  deps: EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal },
   idOrReference: string,
   args: { rows: readonly number[]; note: string; by: string },
 ): Promise<FilingOutcome> {
@@ -55,9 +52,9 @@ export async function permit(
   return { filing: await viewOf(deps, filingId), waitsForPerson: stands, secondPerson: stands, notice };
 }
 
-/** Takes one's last word back that was not carried out. @throws RefusedError where there is none */
+/** Withdraws a person's last statement that was not carried out. @throws RefusedError if there is none */
 export async function withdraw(
-  deps: PersonDependencies,
+  deps: EbrcReaderDependencies & { principal?: Principal },
   idOrReference: string,
   args: { note: string; by: string },
 ): Promise<FilingOutcome> {
@@ -71,7 +68,7 @@ export async function withdraw(
   });
   if (kind === null) {
     const token = principal ? '' : ' What a principal said is taken back with the principal’s token (EBRC_TOKEN).';
-    const text = `${by} has said nothing about filing ${filingId} that waits to be carried out.${token}`;
+    const text = `${by} has no statement about filing ${filingId} that waits to be carried out.${token}`;
     throw refusal('nothing_to_withdraw', text, { filingId });
   }
   const notice = `The statement of ${by} (${kind}) is withdrawn.`;

@@ -17,11 +17,11 @@ import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import type { LedgerDependencies } from '../dependencies';
 import { RefusedError, refusal, unreadable, UsageError } from '../errors';
 
-/** Options that the caller gives besides the file, if the file does not contain them. */
+/** Options that the caller gives for what the file does not contain. */
 export interface StatedOptions {
   uploadType?: number;
   declaration?: 'Y' | 'N';
-  /** Rows that may be filed although their mapping is live, or is in the file twice. */
+  /** Rows that may be filed although their mapping is live, or occurs twice in the file. */
   allowDuplicate?: PermittedDuplicate[];
 }
 
@@ -31,13 +31,13 @@ export interface SheetColumn {
   header: string;
 }
 
-/** The columns of a workbook by what happens to them. */
+/** The columns of a workbook by what is done with them. */
 export interface SheetColumns {
   /** Columns of every filing. */
   sent: SheetColumn[];
   /** Other columns of the template: if one is filled, the filing is sent by bulk upload. */
   optional: (SheetColumn & { filled: boolean })[];
-  /** The user's own columns: they stay in the workbook. */
+  /** The user's own columns, which are not sent. */
   own: SheetColumn[];
   /** When the service's template was read, ISO 8601; null while assumed labels are used. */
   templateReadAt: string | null;
@@ -53,10 +53,10 @@ export interface FilingFile {
   exporterInFile: string | undefined;
   uploadType: number | undefined;
   declaration: 'Y' | 'N' | undefined;
-  /** The permitted duplicates, including those that a message names itself. */
+  /** Permitted duplicates from the options and from the message itself. */
   allowDuplicate: PermittedDuplicate[];
   findings: Finding[];
-  /** The positions of a workbook's fields, for findings that are made later. */
+  /** Positions of a workbook's fields, for findings that are made later. */
   columns: ReadonlyMap<string, ColumnAt>;
   /** Which columns of a workbook are sent and which are not; undefined for a message. */
   sheet?: SheetColumns;
@@ -68,17 +68,17 @@ export interface FilingFile {
 export type FilingSource =
   | { path: string }
   | { name: string; bytes: Buffer }
-  /** The first sheet of a workbook that is not written yet, its headers first. */
+  /** The first sheet of a workbook that is not written yet, headers first. */
   | { name: string; cells: readonly (readonly NewCell[])[] }
   | { message: Record<string, unknown> }
-  /** Already read, with the same options. */
+  /** Already read with the same options. */
   | { read: FilingFile };
 
 /**
  * Reads and checks a message or workbook; problems are in `findings`. Which columns of a workbook are sent depends on
- * the labels of the service's template: those that the ledger has, if one is given. What was read by them already is
- * returned unchanged.
- * @throws UsageError: unreadable
+ * the labels of the service's template, which come from the ledger if one is given. A `read` source is returned
+ * unchanged if it was read with the same labels.
+ * @throws UsageError if it cannot be read
  */
 export async function readFilingFile(
   source: FilingSource,
@@ -104,7 +104,7 @@ export async function readFilingFile(
     case '.json':
       return readMessage(name, bytes, parseJson(bytes), stated);
     case '.xlsx':
-    // Not accepted, but read, so that the refusal can say what to do with them.
+    // Not accepted, but read, so that the refusal can say what to do.
     case '.xls':
     case '.xlsm':
     case '.xlsb':
@@ -114,7 +114,7 @@ export async function readFilingFile(
   }
 }
 
-/** JavaScript has no types: what is left out has to be told. @throws RefusedError */
+/** Reports a missing source to callers without type checks. @throws RefusedError */
 function refuseNoSource(source: unknown): void {
   if (isObject(source)) {
     const { path, message, read, name, bytes, cells } = source;
@@ -127,7 +127,7 @@ function refuseNoSource(source: unknown): void {
 async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
   try {
     const { size } = await stat(path);
-    // Workbooks have a limit of their own, which says what to do.
+    // Workbooks have their own limit, whose message says what to do.
     if (size > MAX_MESSAGE_BYTES) throw new UsageError(`${path}: it is larger than any filing may be.`, 'too_large');
     return { name: basename(path), bytes: await readFile(path) };
   } catch (error) {
@@ -139,7 +139,7 @@ async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
 function parseJson(bytes: Buffer): unknown {
   let text: string;
   try {
-    // An invalid UTF-8 byte would silently become another character. Windows shells write UTF-16 with its mark.
+    // An invalid UTF-8 byte would silently become another character. Windows shells write UTF-16 with a BOM.
     const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
     text = new TextDecoder(utf16 ? 'utf-16le' : 'utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -175,7 +175,7 @@ function readMessage(name: string, bytes: Buffer, json: unknown, stated: StatedO
   };
 }
 
-/** Options beside a message fill in what it leaves out. */
+/** Fills in what the message leaves out from the options. */
 function completed(json: unknown, { uploadType, declaration }: StatedOptions): unknown {
   if (!isObject(json)) return json;
   return {
@@ -201,11 +201,11 @@ function contradiction(field: string, inFile: string, inCommand: string): Findin
   return errorAt(null, field, 'contradiction', message);
 }
 
-/** A permission for an absent row is a mistake: the row that was meant would be refused, or another filed twice. */
+/** Reports permits for rows that are not in the file: the intended row would be refused, or another filed twice. */
 function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly PermittedDuplicate[]): Finding[] {
-  const known = new Set(rows.map(({ row }) => row));
+  const rowNumbers = new Set(rows.map(({ row }) => row));
   return [...permittedRows(allowDuplicate)]
-    .filter((row) => !known.has(row))
+    .filter((row) => !rowNumbers.has(row))
     .map((row) => {
       const message = `--allow-duplicate names row ${row}, which the file does not have. Rows are Excel rows (the header is 1), or the serialNo of a push message.`;
       return errorAt(null, null, 'unknown_row', message);
@@ -254,14 +254,14 @@ function sheetOf(reading: WorkbookReading, template: BulkTemplate = BUILT_IN_TEM
   };
 }
 
-/** That a push message names another exporter than the one that is filed for; null if it does not. */
+/** Reports that a push message names another exporter than the one it is filed for; null if it does not. */
 export function otherExporter({ exporterInFile }: FilingFile, exporterId: string): Finding | null {
   if (exporterInFile === undefined || sameId(exporterInFile, exporterId)) return null;
   const message = `The message is for ${exporterInFile}, but --exporter is ${exporterId}. Leave platformCustomerId out, or make them agree.`;
   return errorAt(null, 'platformCustomerId', 'exporter_differs', message);
 }
 
-/** @throws RefusedError with every finding when one of them is an error */
+/** @throws RefusedError with all errors and warnings, if there is an error */
 export function refuseErrors(findings: readonly Finding[], details: Record<string, unknown> = {}): void {
   const errors = findings.filter(({ severity }) => severity === 'error');
   if (errors.length === 0) return;

@@ -1,4 +1,4 @@
-/** `ebrc resume`: continues filings whose workflow was ended, or is missing. */
+/** `ebrc resume`: continues filings whose workflow has ended or is missing. */
 import { isEnd } from '../../domain/filing/states';
 import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/filings/open-filings';
 import { forgetSetAside } from '../../ledger/set-aside';
@@ -19,7 +19,7 @@ export interface ResumedRun {
 
 const PAGE = 100;
 
-/** Starts a run that continues one filing; an ended one, and one whose workflow runs, is left unchanged. */
+/** Starts a run that continues a filing. Ended filings, and those whose workflow runs, are left unchanged. */
 export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: string): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = await filingOf(deps, idOrReference);
   const open = isEnd(state) ? null : await openFiling(deps.pool, filingId);
@@ -28,7 +28,7 @@ export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: 
   return { filingId, workflowId, reference, state, resumed: false, message };
 }
 
-/** Starts a run for every open filing whose workflow is not running. @returns those filings */
+/** Starts a run for every open filing whose workflow is not running. @returns the filings that were resumed */
 export async function resumeAll(deps: EbrcClientDependencies): Promise<ResumedRun[]> {
   const { pool, mode } = deps;
   const resumed: ResumedRun[] = [];

@@ -24,27 +24,27 @@ import { fileUpdate, filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { checkedInput, refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
-import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
+import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { follow } from '../../temporal/follow';
 import { answeredByWorker, TEMPORAL_SILENT, TemporalSilentError } from '../../temporal/workers-present';
 
-/** At most until the filing is recorded and checked, or refused, if the caller does not wait. */
+/** How long a caller that does not wait is kept until the filing is recorded and checked, or refused. */
 const RECORDED_WITHIN_MS = 20_000;
-/** A run that was refused ends at once; whoever met it asks again. */
+/** A refused run ends at once. A request that met it is repeated after this time. */
 const RUN_ENDS_WITHIN_MS = 500;
-const ASKS = 10;
+const MAX_ASKS = 10;
 
-/** The options of a filing, as the caller gives them. */
+/** A filing's options, as the caller gives them. */
 export interface FilingTerms {
-  /** The caller's own name of the filing; default: made from its content. */
+  /** The caller's name for the filing; default: derived from its content. */
   reference?: string;
   channel?: 'auto' | 'push' | 'bulk';
   madeBy: string;
-  /** Wait for `approve` by somebody else. */
+  /** Wait for the approval of another person. */
   approval?: boolean;
-  /** Which filing of its reference this is: the next number, to file a reference again. Default 1. */
+  /** The filing's number under its reference; to file a reference again, the next number. Default 1. */
   n?: number;
-  /** Rows that may be filed although their mapping is live; a push message may say it itself. */
+  /** Rows that may be filed although their mapping is live; a push message may have its own. */
   allowDuplicate?: PermittedDuplicate[];
 }
 
@@ -55,22 +55,22 @@ export interface PreparedFiling extends FilingTerms {
   declaration: 'Y' | 'N';
   file: Pick<FilingFile, 'kind' | 'name' | 'bytes' | 'sheet'>;
   warnings: Finding[];
-  /** The filing that is corrected. */
+  /** Id of the filing that is corrected. */
   corrects?: string;
 }
 
-/** Whether, and how, the caller waits. */
+/** Whether and how the caller waits. */
 export interface WaitOptions {
   /** Wait until the filing ends or needs a person; otherwise until it is recorded. */
   wait?: boolean;
-  /** Called before rows are sent that, by their warnings, are rejected or certified twice; what it throws stops it. */
+  /** Called before a start if warnings say that rows would be rejected or certified twice. To stop, throw. */
   onDoubtful?: (warnings: Finding[]) => Promise<void>;
   onProgress?: (progress: FilingResult) => void;
   onNotice?: (notice: string) => void;
 }
 
 /**
- * Starts `fileRemittances` with its update `file`, or joins its run; what was filed before is answered from the ledger.
+ * Starts `fileRemittances` with its update `file`, or joins its run; a recorded filing is answered from the ledger.
  * @throws RefusedError if the reference has different content
  */
 export async function startFiling(
@@ -83,17 +83,17 @@ export async function startFiling(
   const { n = 1, exporterId } = filing;
   const workflowId = filingWorkflowId(deps.mode, reference, n);
   const before = await filingOfReference(deps.pool, { mode: deps.mode, reference, n });
-  // Nothing is asked about what was filed before: the command only finds it.
+  // A filing that is already recorded is only looked up, so nothing is asked.
   if (options.onDoubtful && !before) await stopDoubtful(deps, filing, options.onDoubtful);
   const input = await inputOf(deps, filing, { reference, contentHash });
   const started = { workflowId, reference, n, exporterId };
-  const answer = await askToFile(deps, started, input);
+  const answer = await requestFiling(deps, started, input);
   if (answer?.state !== 'refused') {
-    // A caller's own workflow may run the filing that is recorded under the reference.
+    // The recorded filing may run under a workflow id that its caller chose.
     const outcome = await followFiling(deps, { ...started, workflowId: answer?.workflowId ?? workflowId }, options);
     if (answer === null) await refuseOtherContent(deps, outcome.filing, contentHash);
-    const known = before && `Filed before as ${before.filingId}: nothing new was sent.`;
-    return { ...outcome, notice: outcome.notice ?? known };
+    const alreadyFiled = before && `Filed before as ${before.filingId}: nothing new was sent.`;
+    return { ...outcome, notice: outcome.notice ?? alreadyFiled };
   }
   const view = await viewOfResult(deps, answer, started);
   return { filing: view, waitsForPerson: false, notice: null };
@@ -109,25 +109,25 @@ async function stopDoubtful(
   if (doubtful.length > 0) await onDoubtful(doubtful);
 }
 
-/** An update that was lost has compared nothing. @throws RefusedError where the run under way has other content */
+/** An update without an answer has not compared the content. @throws RefusedError if the recorded content differs */
 async function refuseOtherContent(
   { pool, mode }: EbrcClientDependencies,
   { reference, n, contentHash }: FilingView,
-  own: string,
+  ownHash: string,
 ): Promise<void> {
-  if (contentHash === null || contentHash === own) return;
+  if (contentHash === null || contentHash === ownHash) return;
   const holder = await filingOfReference(pool, { mode, reference, n });
   if (holder) throw new RefusedError([await referenceTaken(pool, holder)]);
 }
 
 /**
- * Starts the run and asks for its answer. Each request has its own update id: a repeated one gets its first answer for
- * ever, a refusal too.
- * @returns recorded or refused; null: none in time
+ * Starts the run and waits for its update. Each request has its own update id, because Temporal answers a repeated id
+ * with the first answer, even a refusal.
+ * @returns the recorded or refused filing; null if no answer came in time
  */
-async function askToFile(
+async function requestFiling(
   deps: EbrcClientDependencies,
-  { workflowId, reference, exporterId }: StartedFiling,
+  { workflowId, reference, exporterId }: { workflowId: string; reference: string; exporterId: string },
   input: FileInput,
 ): Promise<FilingResult | null> {
   const { temporal, taskQueue, mode } = deps;
@@ -155,13 +155,13 @@ async function askToFile(
       const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
       if (!(cause instanceof ApplicationFailure)) throw error;
       const ended = endedUnanswered(error);
-      if (tries === ASKS || !(ended || cause.type === 'run_ending')) throw ended ? error : refusedAs(cause);
+      if (tries === MAX_ASKS || !(ended || cause.type === 'run_ending')) throw ended ? error : refusedAs(cause);
       await sleep(RUN_ENDS_WITHIN_MS);
     }
   }
 }
 
-/** The update fails with every reason in its details. */
+/** The refusal of a failed update, with the reasons in its details. */
 function refusedAs({ type, message, details }: ApplicationFailure): RefusedError {
   const [{ errors = [] } = {}] = (details ?? []) as { errors?: Finding[] }[];
   return errors.length > 0 ? new RefusedError(errors) : refusal(type ?? 'refused', message);
@@ -174,7 +174,7 @@ async function inputOf(
 ): Promise<FileInput> {
   const { file, rows, warnings } = filing;
   const { pool, principal } = deps;
-  const sourceDocument = file.kind === 'workbook' ? await keepWorkbook(deps, file.bytes) : null;
+  const sourceDocument = file.kind === 'workbook' ? await storeWorkbook(deps, file.bytes) : null;
   const inputRef = await saveInput(deps.pool, {
     rows,
     sourceKind: file.kind,
@@ -202,8 +202,8 @@ async function inputOf(
   return { ...input, grant: await writeGrant(pool, principal, { action: 'file', exporterId, filingId: null, shown }) };
 }
 
-/** Stores the caller's own workbook under a name made from its content, so that errors can be written back into it. */
-async function keepWorkbook({ documents }: EbrcClientDependencies, bytes: Buffer): Promise<string> {
+/** Stores the caller's workbook under a hash of its content, so that errors can be written into it later. */
+async function storeWorkbook({ documents }: EbrcClientDependencies, bytes: Buffer): Promise<string> {
   const name = `input-${createHash('sha256').update(bytes).digest('hex')}`;
   const stored = await documents.put({ name, kind: 'xlsx', buffer: bytes });
   return stored.name;
@@ -212,7 +212,7 @@ async function keepWorkbook({ documents }: EbrcClientDependencies, bytes: Buffer
 /** Follows a filing's workflow until it is recorded or, with `wait`, until it ends or needs a person. */
 export async function followFiling(
   deps: EbrcClientDependencies,
-  started: StartedFiling,
+  started: Pick<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'>,
   { wait = false, onProgress, onNotice }: WaitOptions,
 ): Promise<FilingOutcome> {
   const { progress, notice } = await follow(deps, started.workflowId, {
@@ -223,12 +223,12 @@ export async function followFiling(
     ...(!wait && { withinMs: RECORDED_WITHIN_MS }),
   });
   const filing = await viewOfResult(deps, progress, started);
-  // The ledger may tell what Temporal does not.
+  // The ledger may know the filing although Temporal does not answer.
   if (notice === TEMPORAL_SILENT && filing.filingId === null) throw new TemporalSilentError();
   return { filing, waitsForPerson: waitsForPerson(filing), notice };
 }
 
-/** Recorded, and past the checks that may still refuse it, which take one call to the service at most. */
+/** Whether the filing is recorded, and has passed the checks that may refuse it (at most one call to the service). */
 function isRecorded({ filingId, state }: FilingResult): boolean {
   return filingId !== null && state !== 'checking';
 }

@@ -9,14 +9,14 @@ import { type PackageEditor, XML_START } from '../ooxml/package-editor';
 import { RowEdits } from './row-edits';
 import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
 import { columnLetter, LAST_COLUMN, placeOf } from '../sheet/addresses';
-import type { FilledRows } from '../sheet/filled-rows';
+import type { findFilledRows } from '../sheet/filled-rows';
 
-/** The values of the Status column that this file writes; `ebrc correct` files the rows with {@link ERROR_STATUS}. */
+/** Values of the Status column. `ebrc correct` files the rows with {@link ERROR_STATUS}. */
 const ERROR_STATUS = 'Error';
 const WARNING_STATUS = 'Warning';
 const OK_STATUS = 'OK';
 
-/** Longest text of a cell in the format, less room for our own text. */
+/** Maximum text of a cell in the format, minus room for our own text. */
 const MAX_TEXT_LENGTH = 32_000;
 const STATUS_WIDTH = 22;
 const ERRORS_WIDTH = 80;
@@ -26,13 +26,13 @@ const SHAPES_TYPE = 'application/vnd.openxmlformats-officedocument.vmlDrawing';
 
 export interface SheetAnnotation {
   part: string;
-  filledRows: FilledRows;
+  filledRows: ReturnType<typeof findFilledRows>;
   findings: readonly Finding[];
   outcomes: ReadonlyMap<number, RowOutcome>;
   styles: CellStyles;
 }
 
-/** What became of a row; its certificate has columns of its own. */
+/** A row's outcome. Certificates have their own columns. */
 export interface RowOutcome {
   row: number;
   status: string;
@@ -41,7 +41,7 @@ export interface RowOutcome {
   eBRCDate?: string | null;
 }
 
-/** Writes findings into a sheet in place of earlier marks. @returns each data row's value in Status */
+/** Writes findings into a sheet in place of earlier marks. @returns each data row's Status */
 export async function annotateSheet(editor: PackageEditor, annotation: SheetAnnotation): Promise<string[]> {
   const { part, styles } = annotation;
   const frame = openFrame((await editor.xml(part)) ?? '');
@@ -89,7 +89,7 @@ function writeColumns(edits: RowEdits, head: string, { filledRows, findings, out
   );
   const statuses = [...words.values()];
   const status = statusColumn(filledRows);
-  // A sheet that is filled to its last column has no room for them; cells, notes and summary still have everything.
+  // A sheet filled up to its last column has no room; cells, notes and summary still have all findings.
   if (status >= LAST_COLUMN) return { head, statuses };
   edits.edit(1, status, { text: STATUS_HEADER });
   edits.edit(1, status + 1, { text: ERRORS_HEADER });
@@ -114,7 +114,7 @@ function writeColumns(edits: RowEdits, head: string, { filledRows, findings, out
   return { head: withColumnWidths(withLastColumn(head, Math.min(last, LAST_COLUMN)), widths), statuses };
 }
 
-/** The certificates of rows, in two columns behind the errors. */
+/** Writes the rows' certificates into two columns after Errors. */
 function writeCertificates(edits: RowEdits, column: number, certificates: readonly RowOutcome[]): void {
   edits.edit(1, column, { text: NUMBER_HEADER });
   edits.edit(1, column + 1, { text: DATE_HEADER });
@@ -124,11 +124,11 @@ function writeCertificates(edits: RowEdits, column: number, certificates: readon
   }
 }
 
-function statusColumn({ headers, lastColumn }: FilledRows): number {
+function statusColumn({ headers, lastColumn }: SheetAnnotation['filledRows']): number {
   return headers.status?.index ?? lastColumn + 1;
 }
 
-/** Writes the notes and their boxes. @returns the end of the sheet, which names the drawing of the boxes */
+/** Writes the notes and their boxes. @returns the end of the sheet, which refers to the drawing of the boxes */
 async function writeNotes(
   editor: PackageEditor,
   args: { part: string; notesPart?: string; notes: Notes; messages: ReadonlyMap<string, string>; tail: string },
@@ -157,7 +157,7 @@ async function writeNotes(
   return withNotesDrawing(tail, id, relations);
 }
 
-/** If the calculation chain names a removed formula, Excel offers a repair; without the chain it creates a new one. */
+/** Removes the calculation chain: if it named a removed formula, Excel would offer a repair. Excel makes a new one. */
 async function dropCalculationChain(editor: PackageEditor): Promise<void> {
   const relations = await editor.relations(editor.workbookPart);
   for (const { type, part } of relations.values())

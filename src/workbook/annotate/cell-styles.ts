@@ -1,12 +1,12 @@
 import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
 import type { Finding } from '../../domain/rules/finding';
 
-/** A fill and a note that can be told from the user's own, so that a later run can remove them. */
+/** Our fills and the start of our notes, by which a later run finds and removes them. */
 
 const FILLS = { error: 'FFFFC7CE', warning: 'FFFFEB9C' } as const;
 export const NOTE_START = 'eBRC check:\n';
 
-/** The children of a style sheet in the order of the format. */
+/** The children of a style sheet, in the order of the format. */
 const ORDER = [
   'numFmts',
   'fonts',
@@ -26,11 +26,11 @@ const NO_FILLS = [
   '<fill><patternFill patternType="gray125"/></fill>',
 ];
 
-/** The default of a workbook without a style sheet. */
+/** The style sheet for a workbook without one. */
 export const NO_STYLES = (main: string): string =>
   `<styleSheet xmlns="${main}"><cellStyleXfs count="1"><xf/></cellStyleXfs></styleSheet>`;
 
-/** The style sheet of a workbook; styles are appended, so that every number in use keeps its meaning. */
+/** A workbook's style sheet. Styles are only appended, so that every index in use keeps its meaning. */
 export class CellStyles {
   private readonly fonts: StyleList;
   private readonly fills: StyleList;
@@ -48,9 +48,9 @@ export class CellStyles {
     this.formats = new StyleList(source, 'cellXfs', 'xf', ['<xf/>']);
   }
 
-  /** The style of a cell with our fill. */
+  /** The cell's style with our fill. */
   marked(number: number, severity: Finding['severity']): number {
-    // A missing number means the first style.
+    // A missing index means the first style.
     const style = number < this.formats.items.length ? number : 0;
     return this.derive(`${style} ${severity}`, style, (attributes) => {
       const fill = `<fill><patternFill patternType="solid"><fgColor rgb="${FILLS[severity]}"/></patternFill></fill>`;
@@ -58,7 +58,7 @@ export class CellStyles {
     });
   }
 
-  /** The style of a cell without our fill; the same style if the fill is not ours. */
+  /** The style without our fill; unchanged if the fill is not ours. */
   unmarked(style: number): number {
     const known = this.derived.get(`${style} plain`);
     if (known !== undefined) return known;
@@ -72,7 +72,7 @@ export class CellStyles {
     );
   }
 
-  /** Looked at once, because thousands of styles may share a long one. */
+  /** Cached, because thousands of styles may share a long fill. */
   private isOurFill(fillId: number): boolean {
     const known = this.ourFills.get(fillId);
     if (known !== undefined) return known;
@@ -138,7 +138,7 @@ class StyleList {
     });
   }
 
-  /** The position of an item; it is added if the list lacks it. */
+  /** The index of an item, which is appended if the list lacks it. */
   add(item: string): number {
     const known = this.places.get(item);
     if (known !== undefined) return known;
@@ -146,7 +146,7 @@ class StyleList {
     return this.items.push(item) - 1;
   }
 
-  /** The style sheet with the items that were added to this list. */
+  /** The style sheet with the items appended to this list. */
   into(xml: string): string {
     if (this.items.length === this.before) return xml;
     const added = this.items.slice(this.before).join('');

@@ -3,14 +3,14 @@ import { type ElementAt, appendChild, elements, attribute, runsText, textElement
 import { placeOf } from '../sheet/addresses';
 
 const AUTHOR = 'eBRC check';
-/** The author that a threaded comment has in the part of plain notes; its text there is for old programs alone. */
-const THREADED = 'tc=';
-/** A note has the same limit as a cell. */
+/** Prefix of the author of threaded comments in the part of plain notes, where their text is only for old programs. */
+const THREADED_AUTHOR = 'tc=';
+/** Notes have the same limit as cells. */
 const MAX_NOTE_LENGTH = 32_000;
 
 export const NO_NOTES = (main: string): string => `<comments xmlns="${main}"><authors/><commentList/></comments>`;
 
-/** The notes part of a sheet. */
+/** A sheet's notes part. */
 export class Notes {
   private readonly notes: { element: ElementAt; address: string; text: string; threaded: boolean }[];
 
@@ -22,7 +22,7 @@ export class Notes {
         element,
         address: attribute(tag, 'ref') ?? '',
         text: runsText(element.content),
-        threaded: (authors[Number(attribute(tag, 'authorId'))] ?? '').startsWith(THREADED),
+        threaded: (authors[Number(attribute(tag, 'authorId'))] ?? '').startsWith(THREADED_AUTHOR),
       };
     });
   }
@@ -31,13 +31,13 @@ export class Notes {
     return this.notes.map(({ address }) => address);
   }
 
-  /** Cells of an earlier run: with our text in their note, or with a threaded comment, which we leave. */
+  /** Cells with an earlier run's note, or with a threaded comment, which is kept. */
   get marked(): string[] {
     const ours = this.notes.filter(({ text, threaded }) => threaded || text.includes(NOTE_START));
     return [...new Set(ours.map(({ address }) => address))];
   }
 
-  /** Replaces our texts of an earlier run; the user's own come first. @param messages texts by address */
+  /** Replaces an earlier run's texts; the user's own stay in front. @param messages texts by address */
   write(messages: ReadonlyMap<string, string>): { xml: string; added: string[]; removed: string[] } {
     const parts: string[] = [];
     const removed: string[] = [];
@@ -48,12 +48,12 @@ export class Notes {
       const message = rest.get(address);
       rest.delete(address);
       if (note.threaded || (message === undefined && !note.text.includes(NOTE_START))) continue;
-      const own = note.text.split(NOTE_START)[0]?.trimEnd() ?? '';
-      const runs = own === '' ? '' : ownRuns(element.content, own.length);
+      const userText = note.text.split(NOTE_START)[0]?.trimEnd() ?? '';
+      const runs = userText === '' ? '' : userRuns(element.content, userText.length);
       parts.push(this.xml.slice(copied, element.start));
       copied = element.end;
-      if (message !== undefined) parts.push(comment(element.attributes, runs + ourRun(message, own !== '')));
-      else if (own !== '') parts.push(comment(element.attributes, runs));
+      if (message !== undefined) parts.push(comment(element.attributes, runs + ourRun(message, userText !== '')));
+      else if (userText !== '') parts.push(comment(element.attributes, runs));
       else removed.push(address);
     }
     const kept = parts.join('') + this.xml.slice(copied);
@@ -77,30 +77,30 @@ function comment(attributes: string, runs: string): string {
   return `<comment${attributes}><text>${runs}</text></comment>`;
 }
 
-function ourRun(message: string, behindOwn: boolean): string {
-  return `<r>${textElement(`${behindOwn ? '\n' : ''}${NOTE_START}${message}`.slice(0, MAX_NOTE_LENGTH))}</r>`;
+function ourRun(message: string, afterUserText: boolean): string {
+  return `<r>${textElement(`${afterUserText ? '\n' : ''}${NOTE_START}${message}`.slice(0, MAX_NOTE_LENGTH))}</r>`;
 }
 
-function ownRuns(content: string, length: number): string {
+function userRuns(content: string, length: number): string {
   const [text] = elements(content, 'text');
-  // Plain text beside runs is not allowed; alone, no run is needed.
+  // Runs are put beside each other; plain text is allowed only alone.
   const runs = (text?.content ?? '').replace(/^\s*(<t(?:\s[^<>]*)?>[^<]*<\/t>)/, '<r>$1</r>');
   let rest = length;
   let kept = '';
   for (const run of elements(runs, 'r')) {
     if (rest === 0) break;
-    const own = runsText(run.content);
-    if (own === '') continue;
-    const whole = own.length <= rest;
+    const userText = runsText(run.content);
+    if (userText === '') continue;
+    const whole = userText.length <= rest;
     kept += whole
       ? `<r>${run.content}</r>`
-      : `<r>${run.content.replace(/<t(?:\s[^<>]*)?>[^<]*<\/t>/, textElement(own.slice(0, rest)).replace(/\$/g, '$$$$'))}</r>`;
-    rest -= Math.min(rest, own.length);
+      : `<r>${run.content.replace(/<t(?:\s[^<>]*)?>[^<]*<\/t>/, textElement(userText.slice(0, rest)).replace(/\$/g, '$$$$'))}</r>`;
+    rest -= Math.min(rest, userText.length);
   }
   return kept;
 }
 
-/** The boxes that show notes are in a separate drawing, in a format older than the rest of the file. */
+/** Notes are shown in boxes of a separate drawing in VML, which is older than the rest of the format. */
 export const NO_SHAPES =
   '<xml xmlns:v="urn:schemas-microsoft-com:vml" xmlns:o="urn:schemas-microsoft-com:office:office" xmlns:x="urn:schemas-microsoft-com:office:excel"><o:shapelayout v:ext="edit"><o:idmap v:ext="edit" data="1"/></o:shapelayout></xml>';
 
@@ -109,7 +109,7 @@ const SHAPE_TYPE =
 
 const FIRST_ID = 1025;
 
-/** Removes the boxes of notes and adds new ones; everything else in the drawing is kept. */
+/** Removes and adds boxes of notes, and keeps everything else in the drawing. */
 export function editShapes(drawing: string, removed: readonly string[], added: readonly string[]): string {
   const vml = drawing.includes('</xml>') ? drawing : NO_SHAPES;
   const gone = new Set(removed.map((address) => placeOf(address).join()));
@@ -130,7 +130,7 @@ export function editShapes(drawing: string, removed: readonly string[], added: r
   return kept.slice(0, end) + type + shapes + kept.slice(end);
 }
 
-/** The place of a box, as {@link placeOf}; in the drawing, both are counted from 0. */
+/** The address of a box, as {@link placeOf} has it; the drawing counts rows and columns from 0. */
 function placeIn(content: string): string {
   const value = (name: string) => Number(new RegExp(`<x:${name}>\\s*(\\d+)\\s*</x:${name}>`).exec(content)?.[1]);
   return [value('Row') + 1, value('Column') + 1].join();

@@ -2,19 +2,19 @@ import { columnLetter, columnNumber, LAST_ROW } from '../sheet/addresses';
 import { type ElementAt, elements, withAttribute, attribute, textElement } from '../ooxml/xml-edit';
 
 export interface CellEdit {
-  /** The new text; null clears the cell; undefined keeps the value. */
+  /** New text; null clears the cell, undefined keeps its value. */
   text?: string | null;
-  /** Computes the new style from the current one. */
+  /** Computes the new style from the present one. */
   style?: (before: number) => number;
 }
 
-/** Changes to the cells of a sheet by row and column, both from 1. */
+/** Changes to a sheet's cells by row and column, both from 1. */
 export class RowEdits {
   private readonly rows = new Map<number, Map<number, CellEdit>>();
   formulasGone = false;
   private copy: { row: number; from: number; to: readonly number[] } | undefined;
 
-  /** Adds a change; if a cell is changed twice, both style functions run in order. */
+  /** Adds a change. If a cell is changed twice, both style functions run in order. */
   edit(row: number, column: number, { text, style }: CellEdit): void {
     if (!(row >= 1 && row <= LAST_ROW)) return;
     const cells = this.rows.get(row) ?? new Map<number, CellEdit>();
@@ -27,16 +27,15 @@ export class RowEdits {
     });
   }
 
-  /** Gives cells the style of another cell in their row. */
+  /** Gives cells the style of another cell in the row. */
   copyStyle(row: number, from: number, to: readonly number[]): void {
     this.copy = { row, from, to };
   }
 
   /**
-   * Applies the changes; other rows stay byte for byte.
+   * Applies the changes; other rows stay byte for byte the same.
    * @param xml addressed rows (sheet-frame.ts)
-   * @returns pieces;
-   * {@link formulasGone} is known after the last
+   * @returns pieces; {@link formulasGone} is known after the last one
    */
   *apply(xml: string): Generator<string> {
     const there = new Set<number>();
@@ -53,7 +52,7 @@ export class RowEdits {
       if (this.copy?.row === number) this.copyIn(element.content, this.copy);
       const edited = editCells(element.content, number, changes);
       this.formulasGone ||= edited.formulaGone;
-      // The span is a hint about the used columns, which is no longer right.
+      // `spans` is a hint about the used columns, which is no longer right.
       yield `<row${withAttribute(element.attributes, 'spans', undefined)}>${edited.cells}</row>`;
       copied = element.end;
     }
@@ -61,7 +60,7 @@ export class RowEdits {
     yield this.absentRows(absent, Number.POSITIVE_INFINITY);
   }
 
-  /** Changed rows that the sheet lacks, up to an existing one; taken from `absent`, which is in descending order. */
+  /** New rows before an existing one; they are taken from `absent`, which is in descending order. */
   private absentRows(absent: number[], below: number): string {
     let rows = '';
     for (let row = absent.at(-1); row !== undefined && row < below; row = absent.at(-1)) {
@@ -128,7 +127,7 @@ function changedCell({ attributes, content }: ElementAt, { text, style }: CellEd
     ? withAttribute(attributes, 's', style(Number(attribute(`<c${attributes}>`, 's') ?? 0)))
     : attributes;
   if (text === undefined) return content === '' ? `<c${styled}/>` : `<c${styled}>${content}</c>`;
-  // The type and the metadata belong to the value that is replaced.
+  // The type and the metadata belong to the old value.
   return cell(
     ['t', 'cm', 'vm'].reduce((rest, name) => withAttribute(rest, name, undefined), styled),
     text,

@@ -3,7 +3,7 @@ import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-ed
 
 const ROWS_END = '</sheetData>';
 
-/** The elements that follow the drawing of notes in the format. */
+/** The elements that come after the drawing of notes in the format. */
 const AFTER_NOTES = [
   'legacyDrawingHF',
   'drawingHF',
@@ -26,7 +26,7 @@ export function openFrame(xml: string): { head: string; rows: string; tail: stri
   return { head: `${xml.slice(0, start)}<sheetData>`, rows: '', tail: ROWS_END + xml.slice(inside) };
 }
 
-/** Sets the width of columns, and shows hidden ones. @param widths by column number */
+/** Sets column widths, and shows hidden columns. @param widths by column number */
 export function withColumnWidths(head: string, widths: ReadonlyMap<number, number>): string {
   const [cols] = elements(head, 'cols');
   const entries = [...elements(cols?.content ?? '', 'col')].flatMap(({ attributes }) => split(attributes, widths));
@@ -40,7 +40,7 @@ export function withColumnWidths(head: string, widths: ReadonlyMap<number, numbe
   return `${head.slice(0, start)}<cols>${list}</cols>${head.slice(cols?.end ?? start)}`;
 }
 
-/** An entry for several columns, without those that get an entry of their own. */
+/** Splits an entry for several columns around those that get their own entry. */
 function split(attributes: string, without: ReadonlyMap<number, number>) {
   const tag = `<col${attributes}>`;
   const rest = withAttribute(withAttribute(attributes, 'min', undefined), 'max', undefined);
@@ -56,7 +56,7 @@ function split(attributes: string, without: ReadonlyMap<number, number>) {
   return entries;
 }
 
-/** The used range, which some readers rely on, extended to a column. */
+/** Extends the used range, on which some readers rely, to a column. */
 export function withLastColumn(head: string, column: number): string {
   return head.replace(
     /(<dimension\s[^<>]*ref=")([A-Z]+)(\d+)(?::([A-Z]+)(\d+))?"/,
@@ -65,7 +65,7 @@ export function withLastColumn(head: string, column: number): string {
   );
 }
 
-/** The id of the relationship to the drawing of notes; undefined where the sheet has none. */
+/** Relationship id of the drawing of notes; undefined without one. */
 export function notesDrawing(tail: string): string | undefined {
   const [tag] = /<legacyDrawing\s[^<>]*>/.exec(tail) ?? [];
   return tag && attribute(tag, '[\\w.-]+:id');
@@ -76,7 +76,7 @@ export function withNotesDrawing(tail: string, id: string, namespace: string): s
   return insertChild(tail, ROWS_END.length, AFTER_NOTES, `<legacyDrawing xmlns:r="${namespace}" r:id="${id}"/>`);
 }
 
-/** Adds the addresses of rows and cells, which the format allows writers to omit. */
+/** Adds the addresses of rows and cells, which writers may omit. */
 function addressed(rows: string): string {
   if (!/<(?:c|row)(?=[\s/>])(?![^<>]*\sr=")/.test(rows)) return rows;
   let row = 0;

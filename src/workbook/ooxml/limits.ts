@@ -1,20 +1,20 @@
 import { MAX_FILING_BYTES, MAX_FILING_ROWS, MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
 
-/** Limits of what is read. The defaults accept any realistic workbook and make a malicious one cheap to refuse. */
+/** Limits for reading. The defaults accept every realistic workbook, and refuse a malicious one cheaply. */
 export interface WorkbookLimits {
   fileBytes: number;
   parts: number;
-  /** Bytes of all parts together, as the zip directory declares them; inflating stops at what was declared. */
+  /** Bytes of all parts together, as the zip directory declares them; unpacking stops at the declared size. */
   unpackedBytes: number;
-  /** Bytes of one XML part that is parsed. */
+  /** Bytes of an XML part that is parsed. */
   partBytes: number;
-  /** Unpacked to packed size of one part; XML reaches about 100, a bomb 1,000. */
+  /** Unpacked divided by packed size of a part. XML reaches about 100, a zip bomb 1,000. */
   ratio: number;
-  /** Cells of the sheet that hold a value. */
+  /** Cells with a value. */
   cells: number;
-  /** Characters of one cell; the format allows 32,767, some programs write more. */
+  /** Characters of a cell. The format allows 32,767; some programs write more. */
   cellText: number;
-  /** Bytes of all texts that are read from cells, in UTF-8; cells may share one long text. */
+  /** UTF-8 bytes of all texts read from cells, which may share one long text. */
   texts: number;
   sharedStrings: number;
   styles: number;
@@ -39,11 +39,11 @@ export const WORKBOOK_LIMITS: Readonly<WorkbookLimits> = {
   rows: MAX_FILING_ROWS,
 };
 
-/** A file that is refused: not a workbook, too large, or malicious. `message` says what to do instead. */
+/** The file is refused: not a workbook, too large, or malicious. `message` says what to do instead. */
 export class WorkbookRefused extends Error {
   override readonly name = 'WorkbookRefused';
 
-  /** @param code stable and snake_case, such as `xls_format` or `macros`; programs branch on it */
+  /** @param code stable and snake_case, such as `xls_format` or `macros`; callers branch on it */
   constructor(
     readonly code: string,
     message: string,
@@ -52,7 +52,7 @@ export class WorkbookRefused extends Error {
   }
 }
 
-/** @param opened what the person opens: `it` where the sentence is about the file itself */
+/** @param opened what the person should open; `it` if the sentence is about the file itself */
 export const damaged = (what: string, opened = 'it') =>
   new WorkbookRefused('damaged', `${what}. Open ${opened} in Excel and save it anew as .xlsx.`);
 
@@ -72,6 +72,6 @@ export const tooLong = (cell: string) =>
     `${cell} holds more text than a cell of Excel can. Shorten it and save the workbook.`,
   );
 
-/** Too much of something beside the rows, which alone are of use. */
+/** A refusal for too much of something other than rows, so copying the rows helps. */
 export const oversized = (code: string, what: string) =>
   new WorkbookRefused(code, `${what}. Copy the filled rows into a new workbook and save that.`);

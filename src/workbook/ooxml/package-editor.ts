@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { type Relation, relationsName, relationsOf, targetOf, type WorkbookPackage } from './package';
+import { relationsName, relationsOf, targetOf, type WorkbookPackage } from './package';
 import { appendChild, withDefaultNamespace, attribute } from './xml-edit';
 import { type PackagePart, partKey, pack, writeZip } from './zip';
 
@@ -16,7 +16,7 @@ const STRICT = {
 
 export const XML_START = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 
-/** A workbook with some changed parts. All others are saved byte for byte, without being unpacked. */
+/** A workbook with changed parts. All others are saved byte for byte, without being unpacked. */
 export class PackageEditor {
   /** Changed, new and removed (null) parts by key. */
   private readonly changed = new Map<string, { name: string; xml: string | null }>();
@@ -24,11 +24,11 @@ export class PackageEditor {
 
   constructor(
     private readonly source: WorkbookPackage,
-    /** The main part of the workbook. */
+    /** The workbook's main part. */
     readonly workbookPart: string,
   ) {}
 
-  /** The current text of a part, names without prefix; undefined if there is none. */
+  /** The present text of a part, without namespace prefixes; undefined if there is none. */
   async xml(part: string): Promise<string | undefined> {
     const changed = this.changed.get(partKey(part));
     if (changed) return changed.xml ?? undefined;
@@ -46,38 +46,44 @@ export class PackageEditor {
     this.changed.set(partKey(part), { name: this.nameOf(part), xml });
   }
 
-  /** Writes a large part from pieces; it is compressed at once and cannot be read again. */
+  /** Writes a large part from pieces. It is compressed at once and cannot be read again. */
   async setPieces(part: string, pieces: Iterable<Iterable<string>>): Promise<void> {
     this.packed.set(partKey(part), await pack(this.nameOf(part), flat(pieces)));
   }
 
-  /** The name of a part as spelled in the file, because not every reader ignores case. */
+  /** The part's name as spelled in the file, because some readers are case-sensitive. */
   private nameOf(part: string): string {
     return this.source.entries.get(partKey(part))?.name ?? part;
   }
 
-  /** The namespaces of the workbook, which differ between the two dialects of the format. */
+  /** The workbook's namespaces, which differ between the two dialects of the format. */
   async namespaces(): Promise<typeof TRANSITIONAL> {
     return ((await this.xml(this.workbookPart)) ?? '').includes(STRICT.main) ? STRICT : TRANSITIONAL;
   }
 
-  /** Relationships of a part by id. */
-  relations(part: string): Promise<Map<string, Relation>> {
+  /** A part's relationships by id. */
+  relations(part: string): ReturnType<typeof relationsOf> {
     return relationsOf({ bytes: (name) => this.bytes(name) }, part);
   }
 
   /** Adds a part under the first free name, such as `xl/comments1.xml`. @returns the relationship's id */
-  async add(from: string, type: string, name: (number: number) => string, content: NewPart): Promise<string> {
+  async add(
+    from: string,
+    type: string,
+    name: (number: number) => string,
+    /** `byExtension`: declared for all parts with its extension, as is usual for some kinds. */
+    content: { xml: string; contentType: string; byExtension?: boolean },
+  ): Promise<string> {
     let number = 1;
     while (this.has(name(number))) number += 1;
     const part = name(number);
     this.set(part, content.xml);
     await this.declare(part, content);
     const relations = relationsName(this.nameOf(from));
-    const known = await this.relations(from);
+    const existing = await this.relations(from);
     const before = (await this.xml(relations)) ?? `${XML_START}<Relationships xmlns="${PACKAGE}/relationships"/>`;
-    let id = known.size + 1;
-    while (known.has(`rId${id}`)) id += 1;
+    let id = existing.size + 1;
+    while (existing.has(`rId${id}`)) id += 1;
     const target = posix.relative(posix.dirname(from), part);
     const relation = `<Relationship Id="rId${id}" Type="${(await this.namespaces()).relations}/${type}" Target="${target}"/>`;
     this.set(relations, appendChild(before, 'Relationships', relation));
@@ -112,7 +118,7 @@ export class PackageEditor {
     for (const { name, xml } of this.changed.values()) {
       if (xml !== null) entries.push(await pack(name, [inUtf8(xml)]));
     }
-    // Some readers expect this part at the very beginning.
+    // Some readers expect this part first.
     const first = ({ name }: PackagePart) => Number(partKey(name) === partKey(CONTENT_TYPES));
     return writeZip(entries.sort((a, b) => first(b) - first(a)));
   }
@@ -121,15 +127,18 @@ export class PackageEditor {
     return this.source.entries.has(partKey(part)) || this.changed.has(partKey(part));
   }
 
-  private async declare(part: string, { contentType, byExtension = false }: NewPart): Promise<void> {
+  private async declare(
+    part: string,
+    { contentType, byExtension = false }: { contentType: string; byExtension?: boolean },
+  ): Promise<void> {
     const xml = await this.xml(CONTENT_TYPES);
     if (xml === undefined) return;
     const extension = posix.extname(part).slice(1);
-    const known = [...xml.matchAll(/<Default\s[^<>]*>/g)].some(
+    const existing = [...xml.matchAll(/<Default\s[^<>]*>/g)].some(
       ([tag]) =>
         attribute(tag, 'Extension')?.toLowerCase() === extension && attribute(tag, 'ContentType') === contentType,
     );
-    if (known) return;
+    if (existing) return;
     const entry = byExtension
       ? `<Default Extension="${extension}" ContentType="${contentType}"/>`
       : `<Override PartName="/${part}" ContentType="${contentType}"/>`;
@@ -147,14 +156,7 @@ function* flat(pieces: Iterable<Iterable<string>>): Generator<string> {
   }
 }
 
-/** A part that was read in another encoding is saved in UTF-8 and has to declare it. */
+/** A part that was read in another encoding is saved, and declared, as UTF-8. */
 function inUtf8(xml: string): string {
   return xml.replace(/^(<\?xml[^>]*\sencoding=")[^"]*"/, '$1UTF-8"');
-}
-
-export interface NewPart {
-  xml: string;
-  contentType: string;
-  /** Declared for all parts with its extension, as is usual for some kinds. */
-  byExtension?: boolean;
 }

@@ -5,24 +5,24 @@ import { decodeXml, tidyXml, readXml } from './xml-reader';
 import { type PackagePart, partKey, readZip, unpack } from './zip';
 import { posix } from 'node:path';
 
-/** A workbook that passed the checks without parsing: type, size, unpacked size, no code and no fetching. */
+/** A workbook that passed the checks before parsing: type, sizes, and no parts that run code or fetch data. */
 export interface WorkbookPackage {
   /** Parts by `partKey` (zip.ts). */
   entries: ReadonlyMap<string, PackagePart>;
-  /** The bytes of a part, or undefined if it is absent. @throws WorkbookRefused for a part that is too long */
+  /** A part's bytes; undefined if it is absent. @throws WorkbookRefused if it is too long */
   bytes(name: string): Promise<Buffer | undefined>;
-  /** The text of an XML part, to change it, or undefined if it is absent. @throws WorkbookRefused for entities too */
+  /** An XML part's text, to be changed; undefined if it is absent. @throws WorkbookRefused, also for entities */
   xml(name: string): Promise<string | undefined>;
 }
 
 const ZIP = Buffer.from('PK\x03\x04', 'latin1');
-/** The container format of .xls and of password-protected workbooks. */
+/** Container format of .xls and of password-protected workbooks. */
 const COMPOUND_FILE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0]);
 const ENCRYPTED_STREAM = Buffer.from('EncryptedPackage', 'utf16le');
 
 const SAVE_AS = 'Open it in Excel or LibreOffice and save it as an Excel workbook (.xlsx)';
 
-/** Parts that run code or fetch data, by name, with the advice. */
+/** Names of parts that run code or fetch data, with advice. */
 const FORBIDDEN: readonly { name: RegExp; code: string; message: string }[] = [
   {
     name: /(^|\/)(vbaproject|vbadata)|\/macrosheets\/|\/activex\//i,
@@ -48,7 +48,7 @@ const FORBIDDEN: readonly { name: RegExp; code: string; message: string }[] = [
   },
 ];
 
-/** Opens a workbook from a path or bytes. @throws WorkbookRefused with what to do; errors of the file system */
+/** Opens a workbook from a path or bytes. @throws WorkbookRefused that says what to do; errors of the file system */
 export async function openPackage(source: string | Buffer, limits: WorkbookLimits): Promise<WorkbookPackage> {
   const size = typeof source === 'string' ? (await stat(source)).size : source.length;
   if (size > limits.fileBytes) {
@@ -119,35 +119,21 @@ function textOf(bytes: Buffer): string {
   return tidyXml(text);
 }
 
-export interface SheetEntry {
-  name: string;
-  part: string;
-  hidden: boolean;
-}
-
 /** The worksheets in order, and the parts that they share. */
 export interface WorkbookDirectory {
   part: string;
-  sheets: SheetEntry[];
-  /** Day 0 of date cells is 1 January 1904 instead of 30 December 1899. */
+  sheets: { name: string; part: string; hidden: boolean }[];
+  /** Whether day 0 is 1 January 1904 instead of 30 December 1899. */
   date1904: boolean;
   parts: { sharedStrings: string | undefined; styles: string | undefined };
 }
 
-/** A part's relationship; the type is the last segment of its address, as two dialects differ before it. */
-export interface Relation {
-  type: string;
-  part: string;
-}
-
-type PartBytes = Pick<WorkbookPackage, 'bytes'>;
-
 /** @throws WorkbookRefused */
-export async function readDirectory(source: PartBytes): Promise<WorkbookDirectory> {
+export async function readDirectory(source: Pick<WorkbookPackage, 'bytes'>): Promise<WorkbookDirectory> {
   const main = [...(await relationsOf(source, '')).values()].find(({ type }) => type === 'officeDocument');
   const part = main?.part ?? 'xl/workbook.xml';
   const relations = await relationsOf(source, part);
-  const sheets: SheetEntry[] = [];
+  const sheets: WorkbookDirectory['sheets'] = [];
   let date1904 = false;
   readXml(await source.bytes(part), {
     open: (name, attributes) => {
@@ -164,14 +150,18 @@ export async function readDirectory(source: PartBytes): Promise<WorkbookDirector
   return { part, sheets, date1904, parts: { sharedStrings: partOf('sharedStrings'), styles: partOf('styles') } };
 }
 
-/** Name of the part with a part's relationships; for the whole file with the empty name. */
+/** Name of the part with a part's relationships; the empty name stands for the whole file. */
 export function relationsName(part: string): string {
   return posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`);
 }
 
-/** Relationships of a part by id, of the whole file for the empty name. @throws WorkbookRefused */
-export async function relationsOf(source: PartBytes, part: string): Promise<Map<string, Relation>> {
-  const relations = new Map<string, Relation>();
+/**
+ * A part's relationships by id; the empty name stands for the whole file. `type` is the last segment of its URI, which
+ * is the same in both dialects.
+ * @throws WorkbookRefused
+ */
+export async function relationsOf(source: Pick<WorkbookPackage, 'bytes'>, part: string) {
+  const relations = new Map<string, { type: string; part: string }>();
   const folder = posix.dirname(part);
   readXml(await source.bytes(relationsName(part)), {
     open: (name, { Id = '', Target = '', Type = '' }) => {
@@ -182,7 +172,7 @@ export async function relationsOf(source: PartBytes, part: string): Promise<Map<
   return relations;
 }
 
-/** The key of the part that a target names. */
+/** The key of the part that a relationship's target names. */
 export function targetOf(folder: string, target: string): string {
   return partKey(target.startsWith('/') ? target : posix.join(folder, target));
 }

@@ -1,9 +1,9 @@
-/** Small changes to XML text that leave everything around them unchanged. */
+/** Edits XML text and leaves everything around the edit unchanged. */
 
-// A value may contain `>` but never `<`; stopping there limits the cost of malicious text to its length.
+// A value may contain `>` but never `<`. Stopping there keeps malicious text linear in cost.
 const TAG = /<(\/?)([\w:.-]+)(?=[\s/>])((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
 
-/** Inserts a child before the first of `following`, else last. @param from just inside the parent */
+/** Inserts a child before the first of `following`, otherwise last. @param from just inside the parent */
 export function insertChild(xml: string, from: number, following: readonly string[], child: string): string {
   const pattern = new RegExp(TAG);
   pattern.lastIndex = from;
@@ -18,7 +18,7 @@ export function insertChild(xml: string, from: number, following: readonly strin
   return xml;
 }
 
-/** Appends a child to the last element of that name. */
+/** Appends a child to the last element of this name. */
 export function appendChild(xml: string, parent: string, child: string): string {
   const end = xml.lastIndexOf(`</${parent}>`);
   if (end >= 0) return xml.slice(0, end) + child + xml.slice(end);
@@ -28,18 +28,18 @@ export function appendChild(xml: string, parent: string, child: string): string 
   );
 }
 
-/** Where an element stands, and what is in it. */
+/** An element's position and content. */
 export interface ElementAt {
   start: number;
-  /** Behind the closing tag. */
+  /** After the closing tag. */
   end: number;
-  /** Attributes as text; of `<a/>` without the slash. */
+  /** Attributes as text; for `<a/>` without the slash. */
   attributes: string;
-  /** What stands between the tags. */
+  /** The text between the tags. */
   content: string;
 }
 
-/** All elements of that name that are not inside another one of that name. The cost grows linearly with the text. */
+/** All elements of this name that are not nested in another one, in linear time. */
 export function* elements(xml: string, name: string, from = 0): Generator<ElementAt> {
   const pattern = new RegExp(`<${name}(?=[\\s/>])([^<>]*)>`, 'g');
   pattern.lastIndex = from;
@@ -59,13 +59,13 @@ export function* elements(xml: string, name: string, from = 0): Generator<Elemen
   }
 }
 
-/** Attributes with one of them set, or removed if the value is undefined. */
+/** Sets an attribute, or removes it if the value is undefined. */
 export function withAttribute(attributes: string, name: string, value: string | number | undefined): string {
   const without = attributes.replace(new RegExp(`\\s${name}\\s*=\\s*(?:"[^"]*"|'[^']*')`), '').trimEnd();
   return value === undefined ? without : `${without} ${name}="${value}"`;
 }
 
-/** Without the prefix of its root (`<x:row>`), so that it can be saved again with a default namespace. */
+/** Removes the prefix of the root (`<x:row>`), so that the part can be saved with a default namespace. */
 export function withDefaultNamespace(xml: string): string {
   const prefix = ROOT_PREFIX.exec(xml)?.[1];
   if (prefix === undefined) return xml;
@@ -80,7 +80,7 @@ const ROOT_PREFIX =
 
 const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
-/** The text of XML character data: line ends as XML defines them, then entities. Unknown entities are kept. */
+/** The text of XML character data: normalises line ends, then decodes entities. Unknown entities are kept. */
 function xmlText(data: string): string {
   const lines = data.includes('\r') ? data.replace(/\r\n?/g, '\n') : data;
   if (!lines.includes('&')) return lines;
@@ -94,7 +94,7 @@ function xmlText(data: string): string {
   );
 }
 
-/** Text of a cell: the format has its own escape (`_x000D_`) for characters that XML cannot contain. */
+/** Decodes the format's own escape (`_x000D_`) for characters that XML cannot contain. */
 export function unescaped(text: string): string {
   return text.includes('_x')
     ? text.replace(/_x([0-9A-Fa-f]{4})_/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
@@ -104,33 +104,33 @@ export function unescaped(text: string): string {
 /** The joined runs of a rich or plain string element in XML text, without phonetic guides. */
 export function runsText(element: string): string {
   let text = '';
-  for (const [, data = ''] of withoutAids(element).matchAll(/<t(?:\s[^<>]*)?>([^<]*)<\/t>/g))
+  for (const [, data = ''] of withoutGuides(element).matchAll(/<t(?:\s[^<>]*)?>([^<]*)<\/t>/g))
     text += unescaped(xmlText(data));
   return text;
 }
 
-function withoutAids(element: string): string {
+function withoutGuides(element: string): string {
   let kept = '';
   let read = 0;
   for (let at = element.indexOf('<rPh'); at >= 0; at = element.indexOf('<rPh', read)) {
     kept += element.slice(read, at);
     const inside = element.indexOf('>', at) + 1;
     const end = element.charAt(inside - 2) === '/' ? inside : element.indexOf('</rPh>', inside) + '</rPh>'.length;
-    // A pattern that searches for the end would scan the whole rest once for each guide without an end.
+    // A regular expression would scan the rest of the text for every guide without an end.
     if (end < inside || inside === 0) return kept;
     read = end;
   }
   return kept + element.slice(read);
 }
 
-/** An attribute of a tag, decoded; `name` may be a pattern. */
+/** A tag's attribute, decoded. `name` may be a pattern. */
 export function attribute(tag: string, name: string): string | undefined {
   const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(tag);
   const value = match?.[1] ?? match?.[2];
   return value === undefined ? undefined : xmlText(value);
 }
 
-/** Text as XML data or as an attribute's value; characters that XML cannot contain are removed. */
+/** Escapes text for XML data or an attribute, and removes characters that XML cannot contain. */
 export function xmlData(text: string): string {
   return text
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/gu, '')
@@ -141,7 +141,7 @@ export function xmlData(text: string): string {
     .replace(/"/g, '&quot;');
 }
 
-/** A `<t>` element of a cell or note; text that looks like an escape of the format (`_x000D_`) stays text. */
+/** A `<t>` element of a cell or note. Text that looks like an escape of the format (`_x000D_`) stays text. */
 export function textElement(text: string): string {
   return `<t xml:space="preserve">${xmlData(text).replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_')}</t>`;
 }

@@ -1,7 +1,7 @@
 import { SaxesParser } from 'saxes';
 import { damaged, declaresEntities, WorkbookRefused } from './limits';
 
-/** The encoding of an XML part: UTF-8, UTF-16, or the one that it declares. */
+/** The encoding of an XML part: UTF-8, UTF-16, or the declared one. */
 function encodingOf(bytes: Buffer): string {
   const [first, second] = bytes;
   if ((first === 0xff && second === 0xfe) || (first === 0x3c && second === 0)) return 'utf-16le';
@@ -9,11 +9,11 @@ function encodingOf(bytes: Buffer): string {
   const declared = /^(?:\u00ef\u00bb\u00bf)?<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)["']/.exec(
     bytes.toString('latin1', 0, 200),
   )?.[1];
-  // A part that declares UTF-16 but is not cannot have been read as UTF-16, so it is UTF-8.
+  // The declaration was readable byte by byte, so the part is not UTF-16, whatever it declares.
   return declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared;
 }
 
-/** Callbacks for reading a part. Names come without the prefix of the root element. */
+/** Callbacks for reading a part. Names come without the root element's prefix. */
 export interface XmlHandler {
   open?: (name: string, attributes: Readonly<Record<string, string>>) => void;
   close?: (name: string) => void;
@@ -24,7 +24,7 @@ export interface XmlHandler {
 /** Far more than spreadsheet programs write. */
 const MAX_DEPTH = 100;
 const MAX_ATTRIBUTES = 500;
-/** Characters of all attributes of one tag; a list of 8,192 ranges has about 70,000. */
+/** Characters of a tag's attributes together. A list of 8,192 ranges has about 70,000. */
 const MAX_ATTRIBUTE_CHARACTERS = 200_000;
 const CHUNK = 64 * 1024;
 
@@ -33,7 +33,7 @@ export function readXml(bytes: Buffer | undefined, handler: XmlHandler): void {
   if (bytes !== undefined) for (const _ of xmlSteps(bytes, handler)) continue;
 }
 
-/** As {@link readXml}, yielding after each piece of the text. @throws WorkbookRefused (`damaged`, `xml_entities`) */
+/** Like {@link readXml}, yielding after each piece of text. @throws WorkbookRefused (`damaged`, `xml_entities`) */
 export function* xmlSteps(bytes: Buffer, handler: XmlHandler): Generator<void, void> {
   const parser = parserFor(handler);
   for (const text of textPieces(bytes)) {
@@ -46,7 +46,7 @@ export function* xmlSteps(bytes: Buffer, handler: XmlHandler): Generator<void, v
 
 function parserFor({ open, close, text }: XmlHandler) {
   const parser: SaxesParser<{ position: false; xmlns: false }> = new SaxesParser({ position: false, xmlns: false });
-  // Programs other than Excel may bind the namespace of the format to a prefix.
+  // Programs other than Excel may bind the format's namespace to a prefix.
   let prefix: string | undefined;
   let depth = 0;
   let attributes = 0;
@@ -96,7 +96,7 @@ function* textPieces(bytes: Buffer): Generator<string> {
   yield decode(() => decoder.decode());
 }
 
-/** The text of an XML part in its declared encoding, else refused: letters of a bill number could become others. */
+/** Decodes an XML part. Invalid bytes are refused, because letters of a bill number could become others. */
 export function decodeXml(bytes: Buffer): string {
   const decoder = decoderOf(bytes);
   return decode(() => decoder.decode(bytes));
@@ -116,20 +116,20 @@ function decode<T>(step: () => T): T {
 
 const damagedXml = () => damaged('The workbook is cut off or damaged');
 
-/** Comments and the like, a blank in a closing tag, `>` in an attribute, layout: what changes by text stumble over. */
+/** What text-based edits cannot handle: comments, CDATA, a blank in a closing tag, `>` in an attribute, white space. */
 const UNTIDY = [/<!--|<!\[CDATA\[|.<\?/s, /<\/[^<>\s]+\s+>/, /=\s*(?:"[^"<>]*>|'[^'<>]*>)/, /[^?]>\s+</];
-/** Elements whose text counts even if it consists of spaces. */
+/** Elements whose text counts even if it is only spaces. */
 const TEXT = /^(?:[\w.-]+:)?[tvf]$/;
 
 /**
- * XML as most programs write it: no comments, escaped CDATA, no `>` in attributes. Later changes look only at tags and
- * text, so a comment can neither hide nor add a row. What is so already, and what is no XML (as drawings of notes,
- * whose programs leave HTML tags open), stays as it is.
+ * Rewrites XML as most programs write it: no comments, escaped CDATA, no `>` in attributes. Later edits look at tags
+ * and text only, so that a comment can neither hide nor add a row. Text that needs no change, or is no XML (such as
+ * drawings of notes with open HTML tags), is returned unchanged.
  */
 export function tidyXml(source: string): string {
   if (!UNTIDY.some((sign) => sign.test(source))) return source;
   const parser = new SaxesParser({ position: false, xmlns: false });
-  // A string that grows by small pieces takes many times its length.
+  // A string that grows by small pieces takes many times its length in memory.
   const chunks: Buffer[] = [];
   let waiting = /^<\?xml[^>]*>\s*/.exec(source)?.[0] ?? '';
   const add = (piece: string) => {
@@ -162,7 +162,7 @@ export function tidyXml(source: string): string {
 }
 
 const IN_TEXT = /[&<>\r]/g;
-/** A reader takes line ends and tabs for blanks there. */
+/** Readers turn line ends and tabs in attributes into blanks. */
 const IN_ATTRIBUTE = /[&<>"\r\n\t]/g;
 const NAMED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 

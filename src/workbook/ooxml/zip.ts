@@ -18,12 +18,12 @@ export interface PackagePart {
 const STORED = 0;
 const DEFLATED = 8;
 
-/** Takes less time to unpack than starting a thread; a larger one must not block everything else. */
+/** Smaller parts unpack faster than a thread starts; larger ones must not block everything else. */
 const UNPACKED_AT_ONCE = 4 * 1024 * 1024;
 
 const inflate = promisify(inflateRaw);
 
-/** Part names do not differ by case or percent-encoding (ECMA-376 part 2), and some programs write both. */
+/** Part names ignore case and percent-encoding (ECMA-376 part 2), and some programs write both. */
 export function partKey(name: string): string {
   return decoded(name).replace(/^\/+/, '').toLowerCase();
 }
@@ -52,7 +52,7 @@ export async function readZip(file: Buffer, maxEntries: number): Promise<Map<str
   try {
     for await (const entry of zip.eachEntry()) {
       const part = await partOf(file, zip, entry);
-      // Two parts with the same name: programs differ in which one they read.
+      // Programs differ in which of two parts with the same name they read.
       if (entries.has(partKey(part.name))) throw damaged();
       entries.set(partKey(part.name), part);
     }
@@ -77,7 +77,7 @@ async function partOf(file: Buffer, zip: ZipFile, entry: Entry): Promise<Package
   };
 }
 
-/** Unpacks a part, checked by size and checksum. @throws WorkbookRefused (`zip_bomb`, `damaged`) */
+/** Unpacks a part and checks its size and checksum. @throws WorkbookRefused (`zip_bomb`, `damaged`) */
 export async function unpack(entry: PackagePart): Promise<Buffer> {
   const bytes = entry.method === STORED ? entry.packed : await inflated(entry);
   if (bytes.length !== entry.size || crc32(bytes) !== entry.crc) throw damaged();
@@ -97,20 +97,20 @@ async function inflated({ name, size, packed }: PackagePart): Promise<Buffer> {
 
 const damaged = () => damagedFile('The file is damaged or is not a workbook');
 
-/** Writes zip files, copying unchanged parts without unpacking them, which no maintained library supports. */
+/** Zip files are written here, because no maintained library copies unchanged parts without unpacking them. */
 const LOCAL = 0x04034b50;
 const CENTRAL = 0x02014b50;
 const END = 0x06054b50;
 const CENTRAL_SIZE = 46;
 const END_SIZE = 22;
-/** Version 2.0 of the format: deflate. */
+/** Version 2.0 of the format, for deflate. */
 const VERSION = 20;
 const UTF8_FLAG = 0x0800;
 
-/** Length of text that is collected before it is compressed. */
+/** Length of text collected before it is compressed. */
 const CHUNK = 64 * 1024;
 
-/** Creates an entry from text in pieces, so that a large part is never completely in memory. */
+/** Creates an entry from pieces of text, so that a large part is never completely in memory. */
 export async function pack(name: string, pieces: Iterable<string>): Promise<PackagePart> {
   let size = 0;
   let crc = 0;
@@ -141,7 +141,7 @@ function* chunksOf(pieces: Iterable<string>): Generator<string> {
   yield waiting.join('');
 }
 
-/** A zip file of the entries, in their order. */
+/** A zip file of the entries, in order. */
 export function writeZip(entries: Iterable<PackagePart>): Buffer {
   const contents: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -168,7 +168,7 @@ export function writeZip(entries: Iterable<PackagePart>): Buffer {
   return Buffer.concat([...contents, listing, end]);
 }
 
-/** The 26 bytes that local and central headers share: version needed to extra length. The date is 1980-01-01. */
+/** The 26 bytes that local and central headers share, from version needed to extra length. The date is 1980-01-01. */
 function commonFields(entry: PackagePart, nameLength: number): Buffer {
   const fields = Buffer.alloc(26);
   fields.writeUInt16LE(VERSION, 0);

@@ -1,4 +1,4 @@
-/** What is said about a sheet as a whole. */
+/** Findings about a sheet as a whole. */
 import { columnOfHeader } from '../../domain/rules/columns';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { UncheckedRow } from '../../domain/rules/fields';
@@ -11,10 +11,10 @@ import { readHeaders, type OwnColumn } from './headers';
 import type { openWorkbook } from './open-workbook';
 import { SheetRows } from './sheet-rows';
 
-/** The code of the finding about filled columns that are sent or not, depending on a template that is not known yet. */
+/** Code of the finding that filled columns may or may not be sent, because the template is not known yet. */
 export const TEMPLATE_UNKNOWN = 'template_unknown';
 
-/** Assumed labels may differ from the service's template, which may name further columns; it ignores all others. */
+/** Warns about filled columns whose fate depends on the service's template, which ignores columns that it lacks. */
 export function aboutTemplate(unchecked: readonly UncheckedRow[], ownFilled: readonly string[]): Finding[] {
   const labels = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
   const guessed = [...labels].filter((label) => columnOfHeader(label)?.field !== 'isThirdPartyExport');
@@ -24,7 +24,7 @@ export function aboutTemplate(unchecked: readonly UncheckedRow[], ownFilled: rea
   return [warningAt(null, null, TEMPLATE_UNKNOWN, message)];
 }
 
-/** @param hidden those that are filed */
+/** Warns about hidden columns that are filed. */
 export function aboutColumns(hidden: readonly OwnColumn[]): Finding[] {
   const [first] = hidden;
   if (first === undefined) return [];
@@ -70,7 +70,7 @@ export function aboutRows(
 
 type Opened = Awaited<ReturnType<typeof openWorkbook>>;
 
-/** Only the first worksheet is filed, and it may not be the one that a person looks at. */
+/** Only the first worksheet is filed, which may not be the one that a person looks at. */
 export async function aboutSheets(opened: Opened, limits: WorkbookLimits): Promise<Finding[]> {
   const [first, ...others] = opened.directory.sheets;
   if (first?.hidden) {
@@ -86,7 +86,7 @@ export async function aboutSheets(opened: Opened, limits: WorkbookLimits): Promi
   return [warningAt(null, null, 'further_sheets', message)];
 }
 
-/** Whether there is a row below the mandatory headers. */
+/** Whether the sheet has the mandatory headers and a row below them. */
 async function hasMappings({ source, first }: Opened, part: string, limits: WorkbookLimits): Promise<boolean> {
   let isHeader = true;
   try {
@@ -105,8 +105,8 @@ async function hasMappings({ source, first }: Opened, part: string, limits: Work
 }
 
 /**
- * Only a merged range's first cell is shown: its value in every row would count an amount twice, so covered cells are
- * empty, and the hint says why.
+ * A merged range shows only its first cell. Copying that value to every row would count an amount twice, so covered
+ * cells are empty, and a hint says why.
  */
 export class MergedCells {
   private readonly ranges;
@@ -119,7 +119,7 @@ export class MergedCells {
     });
   }
 
-  /** The hints of a row: for a column, what to do about its covered cell; undefined for a cell that is not covered. */
+  /** A row's hints: what to do about a covered cell, by column; undefined if the cell is not covered. */
   hintsOf(row: number): (column: number) => string | undefined {
     const across = this.ranges.filter(({ top, bottom }) => row >= top && row <= bottom);
     return (column) => {

@@ -1,4 +1,4 @@
-/** Places in a sheet; rows and columns are counted from 1. */
+/** Addresses in a sheet. Rows and columns count from 1. */
 export const LAST_COLUMN = 16_384;
 export const LAST_ROW = 1_048_576;
 

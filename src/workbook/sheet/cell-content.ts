@@ -6,41 +6,41 @@ import type { RawCell } from './sheet-rows';
 import { unescaped } from '../ooxml/xml-edit';
 import { readXml } from '../ooxml/xml-reader';
 
-/** The content of a cell as a person sees it, independent of the program that wrote it. */
+/** A cell's content as a person sees it, whatever program wrote it. */
 export type CellContent =
   | { kind: 'blank' }
-  /** `typed` keeps the spaces that `text` lacks: they matter in a password. */
+  /** `typed` keeps the spaces that `text` drops, because they matter in a password. */
   | { kind: 'text'; text: string; typed: string; bytes: number }
   | ({ kind: 'number'; value: number } & Pick<NumberFormat, 'zeros' | 'shows'>)
   | { kind: 'date'; date: FilingDate }
   | { kind: 'boolean'; shown: 'TRUE' | 'FALSE' }
-  /** Unusable content: `shown` is what the cell displays, `hint` says what to do. */
+  /** Unusable content. `shown` is what the cell displays, `hint` says what to do. */
   | { kind: 'unusable'; shown: string; hint: string };
 
-/** Data that the cells of a workbook refer to. */
+/** Data that a workbook's cells refer to. */
 export interface CellContext {
   /** A shared string as cell content. */
   shared: (index: number) => CellContent;
   formatOf: (style: number) => NumberFormat;
-  /** Day 0 is 1 January 1904 instead of 30 December 1899. */
+  /** Whether day 0 is 1 January 1904 instead of 30 December 1899. */
   date1904: boolean;
-  /** Counts a text that a cell holds. @throws WorkbookRefused beyond the limit */
+  /** Counts the bytes of a text that was read. @throws WorkbookRefused beyond the limit */
   count: (bytes: number) => void;
 }
 
-/** @param strings as the file has them; each is read once, however many cells share it */
+/** @param strings shared strings as stored; each is decoded once, however many cells use it */
 export function cellContext(
   args: { strings: readonly string[] } & Pick<WorkbookLimits, 'texts'> & Pick<CellContext, 'formatOf' | 'date1904'>,
 ): CellContext {
   const { strings, texts, ...context } = args;
   const contents: CellContent[] = [];
-  let left = texts;
+  let bytesLeft = texts;
   return {
     ...context,
     shared: (index) => (contents[index] ??= textContent(strings[index] ?? '')),
     count: (bytes) => {
-      left -= bytes;
-      if (left < 0) throw new WorkbookRefused('too_much_text', TOO_MUCH_TEXT);
+      bytesLeft -= bytes;
+      if (bytesLeft < 0) throw new WorkbookRefused('too_much_text', TOO_MUCH_TEXT);
     },
   };
 }
@@ -52,7 +52,7 @@ const NO_RESULT: CellContent = {
   hint: 'The formula has no stored result. Open the workbook in Excel and save it, or write the value.',
 };
 
-/** No-break and narrow spaces become plain ones; invisible characters (zero-width, direction marks) are removed. */
+/** Turns no-break and narrow spaces into plain ones, and removes invisible characters (zero-width, direction marks). */
 function visibleText(text: string): string {
   return text
     .replace(/[\u00a0\u2007\u202f]/g, ' ')
@@ -60,7 +60,7 @@ function visibleText(text: string): string {
     .trim();
 }
 
-/** @throws WorkbookRefused where the cells that were read hold too much text */
+/** @throws WorkbookRefused if the cells read so far have too much text */
 export function cellContent(cell: RawCell, context: CellContext): CellContent {
   const content = contentOf(cell, context);
   if (content.kind === 'text') context.count(content.bytes);
@@ -101,24 +101,24 @@ function numberContent(value: number, format: NumberFormat, date1904: boolean): 
     return { kind: 'unusable', shown: String(value), hint: 'The cell holds no number. Write the value again.' };
   if (format.shows === 'date') return dateContent(value, date1904);
   if (format.shows === 'else') return { kind: 'unusable', shown: String(value), hint: SHOWS_ELSE };
-  // Spreadsheets calculate and show 15 digits; the file has the binary number. Without rounding, an amount from a
-  // formula (1234.5600000000001) would seem to have too many decimals.
+  // Spreadsheets calculate with and show 15 digits. Without rounding, a formula's stored 1234.5600000000001 would have
+  // too many decimals for an amount.
   const exact = Number.isSafeInteger(value) ? value : Number(value.toPrecision(15));
   return { kind: 'number', value: exact, zeros: format.zeros, shows: format.shows };
 }
 
-/** A date cell stored as an ISO date instead of a day count; a time of day is dropped too. */
+/** A date cell stored as an ISO date instead of a day count. A time of day is dropped. */
 function wordedDate(data: string): CellContent {
   const [, day] = /^\s*(\d{4}-\d{2}-\d{2})(?:T[\d:.]{5,16})?\s*$/.exec(data) ?? [];
   const parsed = day === undefined ? undefined : parseFilingDate(day);
   return parsed?.ok ? { kind: 'date', date: parsed.date } : textContent(data);
 }
 
-/** Day number of 1 January 1970, and of 1 January 1904, counted from 30 December 1899. */
+/** 1 January 1970 and 1 January 1904 as day numbers from 30 December 1899. */
 const DAYS_1970 = 25_569;
 const DAYS_1904 = 1462;
 
-/** The day of a date cell. The count of days becomes a calendar date through UTC alone; a time of day is dropped. */
+/** The date of a day count. It is computed in UTC alone; a time of day is dropped. */
 function dateContent(days: number, date1904: boolean): CellContent {
   const instant = new Date(Math.round((days + (date1904 ? DAYS_1904 : 0) - DAYS_1970) * DAY_MS));
   const parsed = Number.isNaN(instant.getTime()) ? undefined : parseFilingDate(instant.toISOString().slice(0, 10));
@@ -127,7 +127,7 @@ function dateContent(days: number, date1904: boolean): CellContent {
   return { kind: 'unusable', shown: String(days), hint };
 }
 
-/** A date without separators, typed into a date cell, is a count of days far in the future, shown as ####. */
+/** Advice for a date typed without separators into a date cell: it becomes a far day, and Excel shows ####. */
 function dateMeant(days: number): string {
   const typed = parseFilingDate(String(days).padStart(8, '0'));
   return typed.ok ? `Write ${dayFirst(typed.date)}, if that is meant.` : 'Write the date again.';
@@ -136,11 +136,11 @@ function dateMeant(days: number): string {
 /** How a cell shows its number. */
 export interface NumberFormat {
   /**
-   * `value`: as it is; `digits`: rounded, grouped or with leading zeros; `decorated`: with other characters, such as a
-   * currency; `else`: a percentage, a time, a count of thousands, nothing at all.
+   * `value`: unchanged; `digits`: rounded, grouped or with leading zeros; `decorated`: with other characters, such as a
+   * currency; `else`: a percentage, a time, a count of thousands, or nothing.
    */
   shows: 'value' | 'digits' | 'decorated' | 'date' | 'else';
-  /** Width of a format such as `0000000`, which shows leading zeros that the number lacks; else 0. */
+  /** Width of a format such as `0000000`, which shows leading zeros that the number lacks; otherwise 0. */
   zeros: number;
 }
 
@@ -149,7 +149,7 @@ export const GENERAL: NumberFormat = { shows: 'value', zeros: 0 };
 const SHOWS_ELSE =
   'The format of the cell makes it show something else, such as a percentage, a time, thousands or nothing. Format it as a number (an identifier as text) and write the value again.';
 
-/** Formats that are known only by number; 27 to 36 and 50 to 58 are dates in East Asian versions. */
+/** Built-in date formats by number. 27 to 36 and 50 to 58 are dates in East Asian versions. */
 const BUILT_IN_DATES = [
   [14, 17],
   [22, 22],
@@ -157,14 +157,14 @@ const BUILT_IN_DATES = [
   [50, 58],
 ] as const;
 
-/** Percentages (9, 10) and times; the others show digits, some with a currency. */
+/** Built-in percentages (9, 10) and times. Other built-in formats show digits, some with a currency. */
 const BUILT_IN_ELSE = [
   [9, 10],
   [18, 21],
   [45, 47],
 ] as const;
 
-/** Number formats by the style index of a cell, from the styles part of a workbook. @throws WorkbookRefused */
+/** A cell's number format by its style index, from the workbook's styles part. @throws WorkbookRefused */
 export function readNumberFormats(styles: Buffer, limits: WorkbookLimits): (style: number) => NumberFormat {
   const codes = new Map<number, NumberFormat>();
   const formats: NumberFormat[] = [];
@@ -192,14 +192,14 @@ function builtIn(id: number): NumberFormat {
   return id === 0 || id === 49 ? GENERAL : { shows: 'digits', zeros: 0 };
 }
 
-/** Literals that show another amount: further digits (`0",000"` shows 5 as 5,000), or the name of a multiple. */
+/** Literals that change the amount shown: further digits (`0",000"` shows 5 as 5,000), or the name of a multiple. */
 const MULTIPLIES = /\d|\b(?:k|mn?|bn|thousands?|la(?:kh|c)s?|crores?|millions?|billions?)\b/i;
 
 function readCode(code: string): NumberFormat {
   const { bare, literals } = withoutLiterals(code);
   const general = /general/i.test(bare);
   if (/[dy]/i.test(bare) && !general) return { shows: 'date', zeros: 0 };
-  // The first section is that of positive numbers, and a filing has no others.
+  // The first section is for positive numbers; a filing has no others.
   const [section = ''] = bare.split(';', 1);
   const placed = section.replace(/general|E[+-](?=0)/gi, '');
   const isTime = /[hms]/i.test(placed) && !/[#?]/.test(placed);
@@ -211,8 +211,8 @@ function readCode(code: string): NumberFormat {
 }
 
 /**
- * A format without literals, colours, conditions and currencies, which may contain letters that have a meaning outside
- * of them; and the literals that positive numbers are shown with.
+ * `bare`: the format without literals, colours, conditions and currencies, whose letters are no codes. `literals`:
+ * those shown with positive numbers.
  */
 function withoutLiterals(code: string): { bare: string; literals: string } {
   let bare = '';
@@ -226,10 +226,10 @@ function withoutLiterals(code: string): { bare: string; literals: string } {
     const closing = character === '"' ? '"' : character === '[' ? ']' : undefined;
     if (closing !== undefined) {
       const end = code.indexOf(closing, at + 1);
-      // Without an end it is not a literal, and nothing that follows can end one either.
+      // An unclosed quote or bracket is no literal, and no later one can be closed either.
       if (end < 0) return { bare: bare + code.slice(at), literals };
       const inside = code.slice(at + 1, end);
-      // `[h]` is a count of hours, `[$USD-409]` a currency with its language.
+      // `[h]` counts hours; `[$USD-409]` is a currency with its language.
       if (/^(?:h+|m+|s+)$/i.test(inside)) bare += inside;
       else show(closing === '"' ? inside : (/^\$([^-]*)/.exec(inside)?.[1] ?? ''));
       at = end;

@@ -11,18 +11,18 @@ import {
 } from '../../domain/rules/value-messages';
 import type { CellContent } from './cell-content';
 
-/** The value of a cell for a field, or why it is invalid (spec: "POST /genebrc/bulk-upload", validation rules). */
+/** A cell's value for a field, or why it is invalid (spec: "POST /genebrc/bulk-upload", validation rules). */
 export type CellValue = { value: string | number } | { code: string; message: string };
 
 type Filled = Exclude<CellContent, { kind: 'blank' }>;
 
-/** Numbers as text: digits, with a decimal point for amounts only. */
+/** Numbers written as text: digits, and for amounts a decimal point. */
 const NUMBERS = { integer: /^\d+$/, amount: /^\d+(\.\d+)?$/ } as const;
 
-/** Digits that a spreadsheet keeps; a longer number in a number cell has already lost its last digits. */
+/** A longer number has already lost its last digits in a number cell. */
 const EXACT_LIMIT = 1e15;
 
-/** Most characters of a value; no field of a filing needs as many. Longer texts make the rules slower. */
+/** Maximum length of a value. No field of a filing needs more, and longer texts slow the rules down. */
 const MAX_VALUE_LENGTH = 1000;
 
 export function cellValue(field: string, kind: FieldKind, content: Filled): CellValue {
@@ -46,7 +46,7 @@ export function cellValue(field: string, kind: FieldKind, content: Filled): Cell
   }
 }
 
-/** The value of a cell of undocumented form: unchanged, if it has one. */
+/** The value of a column whose form is not documented, unchanged. */
 export function extraValue(
   label: string,
   content: Filled,
@@ -94,11 +94,11 @@ function dateValue(field: string, content: Filled): CellValue {
   if (content.kind === 'date') return { value: content.date };
   if (content.kind === 'unusable') return refuse(content.hint);
   if (content.kind === 'boolean') return refuse();
-  // A number is read as its displayed digits: DDMMYYYY typed into a number cell. A day count does not show a date.
+  // A number is read as its displayed digits, such as DDMMYYYY in a number cell. A day count displays no date.
   const text = shown(content).replace(/T00:00(:00(\.0+)?)?Z?$/, '');
   const parsed = parseFilingDate(text);
   if (parsed.ok) return { value: parsed.date };
-  // A time of day may belong to another day in another time zone: no guess is made.
+  // A time of day may fall on another day in another time zone, so no date is suggested.
   const meant = text.includes(':') ? null : filingDateFromAnything(text);
   if (meant !== null) return refuse(`Write ${dayFirst(meant)}.`);
   if (content.kind === 'number' && content.value > 20_000 && content.value < 80_000)
@@ -119,7 +119,7 @@ function textValue(field: string, content: Filled): CellValue {
     : { code: 'invalid_text', message: invalidText(field, shown(content), problem) };
 }
 
-/** Why a cell is not the text that somebody typed or sees, and what to do; undefined if it is. */
+/** Why a cell's text is not what was typed or is displayed, and what to do; undefined if it is. */
 export function textProblem(content: Filled): string | undefined {
   switch (content.kind) {
     case 'text':
@@ -127,7 +127,7 @@ export function textProblem(content: Filled): string | undefined {
     case 'number':
       if (Math.abs(content.value) >= EXACT_LIMIT)
         return 'A number cell keeps 15 digits only, the rest is lost. Format the cell as text and type the value again.';
-      // What a format adds or rounds is not in the cell: `"EXP/"0000` shows EXP/0012 for 12, `0.00` 12.10 for 12.1.
+      // What a format adds or rounds is not stored: `"EXP/"0000` shows EXP/0012 for 12, `0.00` shows 12.10 for 12.1.
       return content.shows === 'decorated' || (content.shows === 'digits' && !Number.isInteger(content.value))
         ? 'The number format of the cell makes it show something else. Format the cell as text and type what it should show.'
         : undefined;
@@ -140,7 +140,7 @@ export function textProblem(content: Filled): string | undefined {
   }
 }
 
-/** What the cell shows, as text. */
+/** The cell's displayed text. */
 export function shown(content: Filled): string {
   switch (content.kind) {
     case 'text':

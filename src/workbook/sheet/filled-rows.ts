@@ -1,19 +1,10 @@
 import { INVOICE_FIELDS } from '../../domain/rules/columns';
 import { type CellContext, cellContent } from './cell-content';
 import type { OpenSheet } from './open-workbook';
-import { type Headers, readHeaders } from './headers';
+import { readHeaders } from './headers';
 import type { RawRow } from './sheet-rows';
 
-/** Which rows of a sheet hold values, and the last column that does; our own columns count for neither. */
-export interface FilledRows {
-  headers: Headers;
-  dataRows: number[];
-  /** Rows with nothing but what an earlier run wrote, or with empty invoice columns: they are not filed. */
-  emptiedRows: number[];
-  lastColumn: number;
-}
-
-/** The texts of a row by column number, for {@link readHeaders}. */
+/** A row's texts by column number, for {@link readHeaders}. */
 export function textsOf({ cells }: RawRow, context: CellContext): string[] {
   const texts: string[] = [];
   for (const cell of cells) {
@@ -23,19 +14,23 @@ export function textsOf({ cells }: RawRow, context: CellContext): string[] {
   return texts;
 }
 
-/** @throws WorkbookRefused (`damaged`) */
-export function findFilledRows({ sheet, context }: OpenSheet): FilledRows {
-  const found: FilledRows = { headers: readHeaders([]), dataRows: [], emptiedRows: [], lastColumn: 1 };
+/**
+ * Which rows have values, and the last column that does. Our own columns do not count.
+ * @returns `emptiedRows`: with empty invoice columns, or with nothing but what an earlier run wrote; they are not filed
+ * @throws WorkbookRefused (`damaged`)
+ */
+export function findFilledRows({ sheet, context }: OpenSheet) {
+  const found = { headers: readHeaders([]), dataRows: [] as number[], emptiedRows: [] as number[], lastColumn: 1 };
   for (const row of sheet.rows()) {
     if (row.number === 1) found.headers = readHeaders(textsOf(row, context));
-    const own = found.headers.status?.index ?? Number.NaN;
+    const statusColumn = found.headers.status?.index ?? Number.NaN;
     let filled = false;
-    // Where the sheet has not all of these columns, its rows are refused and not left out.
+    // If the sheet lacks an invoice column, its rows are refused instead of left out.
     const invoice = new Set(INVOICE_FIELDS.map((field) => found.headers.columns.get(field)?.index ?? 0));
     let touched = row.number === 1 || invoice.has(0);
     for (const cell of row.cells) {
-      if (cell.column === own || cell.column === own + 1) continue;
-      // Most cells tell nothing new, and decoding their texts would fill the memory.
+      if (cell.column === statusColumn || cell.column === statusColumn + 1) continue;
+      // Most cells decide nothing more, and decoding their texts would fill the memory.
       const decides = !touched && invoice.has(cell.column);
       if (filled && !decides && cell.column <= found.lastColumn) continue;
       if (cellContent(cell, context).kind === 'blank') continue;

@@ -13,27 +13,27 @@ import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import { quoted } from '../../domain/rules/value-messages';
 import { columnLetter } from './addresses';
 
-/** Headers of the two columns that annotating adds; they are adjacent, which distinguishes them from a user's own. */
+/** Headers of the two columns that annotating adds. They are adjacent, which tells them from a user's own. */
 export const STATUS_HEADER = 'Status';
 export const ERRORS_HEADER = 'Errors';
 
-/** Two columns behind them, where rows have certificates. */
+/** Headers of two columns after them, if rows have certificates. */
 export const NUMBER_HEADER = 'eBRC Number';
 export const DATE_HEADER = 'eBRC Date';
 
-/** Headers of the columns that a template of ours adds for the person who fills it in. */
+/** Headers of the columns that our templates add for the reader. */
 export const REMITTER_HEADER = 'Remitter (not sent)';
 export const FREE_HEADER = 'Free balance (not sent)';
-const OURS: ReadonlySet<string> = new Set([NUMBER_HEADER, DATE_HEADER].map(normaliseHeader));
-const SAYS_SO = /notsent$/u;
+const OUR_HEADERS: ReadonlySet<string> = new Set([NUMBER_HEADER, DATE_HEADER].map(normaliseHeader));
+const NOT_SENT = /notsent$/u;
 
-/** Whether a column that is not sent is known to be one of ours. */
+/** Whether an unsent column is known to be one of ours. */
 export const isOurs = (header: string): boolean =>
-  OURS.has(normaliseHeader(header)) || SAYS_SO.test(normaliseHeader(header));
+  OUR_HEADERS.has(normaliseHeader(header)) || NOT_SENT.test(normaliseHeader(header));
 
 /** A column that neither the specification nor the template names. */
 export interface OwnColumn {
-  /** From 1. */
+  /** Column number, from 1. */
   index: number;
   letter: string;
   header: string;
@@ -43,7 +43,7 @@ export interface ColumnAt extends OwnColumn {
   column: BulkColumn;
 }
 
-/** A column that the template has and JSON messages lack. */
+/** A column of the template that JSON messages do not have. */
 export interface OptionalColumn extends OwnColumn {
   /** As spelled in the template. */
   label: string;
@@ -51,18 +51,18 @@ export interface OptionalColumn extends OwnColumn {
 
 export interface Headers {
   columns: Map<ColumnField, ColumnAt>;
-  /** Columns that are sent under the label of the template, in the order of the sheet. */
+  /** Columns that are sent under the template's label, in the order of the sheet. */
   optional: OptionalColumn[];
-  /** The user's own columns, which stay in the workbook and are not sent. */
+  /** The user's own columns, which are not sent. */
   own: OwnColumn[];
-  /** Position of the Status and Errors columns of an earlier run. */
+  /** Position of an earlier run's Status column; Errors follows it. */
   status?: { index: number };
   findings: Finding[];
 }
 
 const FIELD = new RegExp(`\\b(?:${BULK_COLUMNS.map(({ field }) => field).join('|')})\\b`, 'gu');
 
-/** Findings in the words of the sheet: with the letter of their column, and headers in the place of fields. */
+/** Findings in the sheet's terms: with column letters, and headers instead of field names. */
 export function withSheetHeaders(findings: readonly Finding[], columns: ReadonlyMap<string, ColumnAt>): Finding[] {
   return findings.map((finding) => {
     const letter = finding.column ?? (finding.field === null ? undefined : columns.get(finding.field)?.letter);
@@ -71,10 +71,10 @@ export function withSheetHeaders(findings: readonly Finding[], columns: Readonly
   });
 }
 
-/** The user's own columns are reported one by one up to this number. */
+/** Maximum number of the user's own columns that are reported one by one. */
 const MAX_OWN_COLUMNS = 50;
 
-/** Finds the columns in row 1 by name (spec: "Bulk Excel row columns"). @param texts by column number, with holes */
+/** Finds the columns in row 1 by name (spec: "Bulk Excel row columns"). @param texts by column number (sparse) */
 export function readHeaders(texts: readonly string[], template: BulkTemplate = BUILT_IN_TEMPLATE): Headers {
   const headers: Headers = { columns: new Map(), optional: [], own: [], findings: [] };
   const status = statusColumn(texts);
@@ -100,14 +100,14 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
   if (column && isNamed(column)) {
     const earlier = headers.columns.get(column.field);
     if (!earlier) headers.columns.set(column.field, { column, index, letter, header });
-    else headers.findings.push(twice(column.field, column.header, earlier.letter, letter));
+    else headers.findings.push(repeatedHeader(column.field, column.header, earlier.letter, letter));
     return;
   }
   const label = optionalLabel(template, header);
   if (label !== undefined) {
     const earlier = headers.optional.find((each) => each.label === label);
     if (!earlier) headers.optional.push({ label, index, letter, header });
-    else headers.findings.push(twice(label, label, earlier.letter, letter));
+    else headers.findings.push(repeatedHeader(label, label, earlier.letter, letter));
     return;
   }
   headers.own.push({ index, letter, header });
@@ -119,12 +119,12 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
   headers.findings.push({ ...warningAt(1, null, 'unknown_column', message), column: letter });
 }
 
-function twice(field: string, label: string, earlier: string, letter: string): Finding {
+function repeatedHeader(field: string, label: string, earlier: string, letter: string): Finding {
   const message = `Columns ${earlier} and ${letter} are both ${quoted(label)}. Remove one, so that it is clear which value is filed.`;
   return { ...errorAt(1, field, 'duplicate_header', message), column: letter };
 }
 
-/** A Status header directly followed by Errors; the last pair is ours, because annotating writes at the end. */
+/** A Status header directly before Errors. The last such pair is ours, because annotating appends. */
 function statusColumn(texts: readonly string[]): number | undefined {
   let own: number | undefined;
   texts.forEach((header, index) => {

@@ -1,13 +1,13 @@
 import { readDirectory, relationsOf, openPackage } from '../ooxml/package';
-import type { WorkbookDirectory, SheetEntry, WorkbookPackage } from '../ooxml/package';
+import type { WorkbookDirectory, WorkbookPackage } from '../ooxml/package';
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
 import { type CellContext, cellContext, GENERAL, readNumberFormats } from './cell-content';
 import { type RawRow, SheetRows } from './sheet-rows';
 
 /**
- * Opens a workbook by its first sheet, and reads the parts that findings go into: a file that could not be returned is
- * refused now.
+ * Opens a workbook's first sheet, and reads the parts that findings are written into, so that a file which cannot be
+ * annotated is refused now.
  * @throws WorkbookRefused; errors of the file system
  */
 export async function openWorkbook(source: string | Buffer, limits: WorkbookLimits) {
@@ -18,48 +18,48 @@ export async function openWorkbook(source: string | Buffer, limits: WorkbookLimi
   readXml(await opened.bytes('[Content_Types].xml'), {});
   for (const relation of (await relationsOf(opened, part)).values()) {
     if (relation.type === 'comments') await readNotes(opened, relation.part, limits);
-    // The drawing of notes uses a format older than XML, in which programs leave HTML tags open.
+    // The drawing of notes is in VML, in which programs leave HTML tags open, so it is read as text.
     if (relation.type === 'vmlDrawing') await opened.xml(relation.part);
   }
   return { source: opened, directory, first };
 }
 
-async function readNotes(source: WorkbookPackage, part: string, { notes: most }: WorkbookLimits): Promise<void> {
+async function readNotes(source: WorkbookPackage, part: string, { notes: limit }: WorkbookLimits): Promise<void> {
   let notes = 0;
   readXml(await source.bytes(part), {
     open: (name) => {
       if (name === 'comment') notes += 1;
-      if (notes <= most) return;
-      const message = `The first worksheet has more than ${most} notes. Remove them, or copy the filled rows into a new workbook.`;
+      if (notes <= limit) return;
+      const message = `The first worksheet has more than ${limit} notes. Remove them, or copy the filled rows into a new workbook.`;
       throw new WorkbookRefused('too_many_notes', message);
     },
   });
 }
 
-/** Without phonetic guides. @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`) */
-function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: WorkbookLimits): string[] {
+/** Skips phonetic guides. @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`) */
+function readSharedStrings(bytes: Buffer, { sharedStrings: limit, cellText }: WorkbookLimits): string[] {
   const strings: string[] = [];
   let text: string | undefined;
   let inText = false;
-  let aids = 0;
+  let guideDepth = 0;
   readXml(bytes, {
     open: (name) => {
       if (name === 'si') text = '';
-      else if (name === 'rPh') aids += 1;
+      else if (name === 'rPh') guideDepth += 1;
       else if (name === 't') inText = true;
     },
     text: (piece) => {
-      if (!inText || aids > 0 || text === undefined) return;
+      if (!inText || guideDepth > 0 || text === undefined) return;
       text += piece;
       if (text.length > cellText) throw tooLong('A cell');
     },
     close: (name) => {
       if (name === 't') inText = false;
-      else if (name === 'rPh') aids -= 1;
+      else if (name === 'rPh') guideDepth -= 1;
       else if (name === 'si') {
         strings.push(text ?? '');
         text = undefined;
-        if (strings.length > most) throw oversized('too_many_cells', 'The workbook has more texts than are read');
+        if (strings.length > limit) throw oversized('too_many_cells', 'The workbook has more texts than are read');
       }
     },
   });
@@ -68,7 +68,7 @@ function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: Wor
 
 export interface OpenSheet {
   name: string;
-  /** `merged` is known once all rows were read. */
+  /** `merged` is complete once all rows were read. */
   sheet: { rows(): IterableIterator<RawRow>; readonly merged: readonly string[]; hidesColumn(column: number): boolean };
   context: CellContext;
 }
@@ -77,7 +77,7 @@ export interface OpenSheet {
 export async function openSheet(
   source: WorkbookPackage,
   { parts, date1904 }: WorkbookDirectory,
-  entry: SheetEntry | undefined,
+  entry: WorkbookDirectory['sheets'][number] | undefined,
   limits: WorkbookLimits,
 ): Promise<OpenSheet> {
   const bytes = entry && (await source.bytes(entry.part));

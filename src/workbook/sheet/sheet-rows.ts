@@ -3,12 +3,12 @@ import { xmlSteps } from '../ooxml/xml-reader';
 import { columnLetter, columnNumber, LAST_COLUMN, LAST_ROW } from './addresses';
 
 export interface RawCell {
-  /** From 1. */
+  /** Column number, from 1. */
   column: number;
-  /** `s` shared string, `str` and `inlineStr` text, `b` boolean, `e` error, `d` date in words, empty for a number. */
+  /** `s` shared string, `str` and `inlineStr` text, `b` boolean, `e` error, `d` ISO date; empty for a number. */
   type: string;
   style: number;
-  /** The stored value, or the text of an inline string; undefined for a formula without a stored result. */
+  /** The stored value, or an inline string's text; undefined for a formula without a stored result. */
   data: string | undefined;
 }
 
@@ -18,15 +18,15 @@ export interface RawRow {
   cells: RawCell[];
 }
 
-/** More ranges than a bulk workbook needs; cells of further ranges only get no hint. */
+/** More than a bulk workbook needs. Cells of further ranges only get no hint. */
 const MAX_MERGED_RANGES = 2000;
 
 const CELL_ADDRESS = /^([A-Z]{1,3})([1-9]\d{0,6})$/;
 const MERGED_RANGE = /^[A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7}$/;
 
 /**
- * A sheet's filled rows, read once and returned meanwhile; missing addresses follow from positions. An unknown element
- * between rows and cells is refused: data that somebody meant to file would be lost silently.
+ * Reads a sheet's filled rows once, yielding them while it reads. Missing addresses follow from positions. An unknown
+ * element between rows and cells is refused, because rows that somebody meant to file could be lost.
  */
 export class SheetRows {
   private readonly reading: RowHandler;
@@ -43,12 +43,12 @@ export class SheetRows {
     for (const _ of xmlSteps(this.bytes, this.reading)) yield* this.reading.take();
   }
 
-  /** Merged ranges such as `B2:B4`; they follow the rows, so they are known once all were read. */
+  /** Merged ranges such as `B2:B4`. They follow the rows, so they are known once all rows were read. */
   get merged(): readonly string[] {
     return this.reading.merged;
   }
 
-  /** Whether a column, from 1, is hidden; known once a row was read. */
+  /** Whether a column (from 1) is hidden; known once a row was read. */
   readonly hidesColumn = (column: number): boolean =>
     this.reading.hiddenColumns.some(([first, last]) => column >= first && column <= last);
 }
@@ -58,25 +58,25 @@ const isHidden = (attributes: Readonly<Record<string, string>>): boolean =>
 
 class RowHandler {
   readonly merged: string[] = [];
-  /** First and last column of each hidden span. */
+  /** First and last column of each hidden range. */
   readonly hiddenColumns: [number, number][] = [];
   private ready: RawRow[] = [];
   private place: 'part' | 'rows' | 'row' | 'cell' | 'value' | 'formula' | 'inline' | 'inlineText' = 'part';
   private depth = 0;
-  /** Depth of the element that is skipped with its content; 0 for none. */
-  private passing = 0;
+  /** Depth of the element that is being skipped; 0 if none. */
+  private skippedDepth = 0;
   private cellCount = 0;
   private rowCount = 0;
   private readonly rowNumbers = new Set<number>();
   private row: RawRow = { number: 0, hidden: false, cells: [] };
   private column = 0;
-  /** Filled once cells of a row come out of order. */
+  /** Columns of the row, once its cells come out of order. */
   private columns: Set<number> | undefined;
   private cell: OpenCell = NO_CELL;
 
   constructor(private readonly limits: WorkbookLimits) {}
 
-  /** The rows that were completed since the last call. */
+  /** Rows completed since the last call. */
   take(): RawRow[] {
     const rows = this.ready;
     this.ready = [];
@@ -85,7 +85,7 @@ class RowHandler {
 
   readonly open = (name: string, attributes: Readonly<Record<string, string>>): void => {
     this.depth += 1;
-    if (this.passing > 0) return;
+    if (this.skippedDepth > 0) return;
     switch (this.place) {
       case 'part':
         if (name === 'sheetData' && this.depth === 2) this.place = 'rows';
@@ -98,14 +98,14 @@ class RowHandler {
         return this.openRow(attributes);
       case 'row':
         if (name === 'c') this.openCell(attributes);
-        else this.passOver(name);
+        else this.skip(name);
         return;
       case 'cell':
         return this.openInCell(name);
       case 'inline':
         if (name === 't') this.place = 'inlineText';
         // Phonetic guides of East Asian text repeat it in another script.
-        else if (name === 'rPh' || name === 'rPr') this.passing = this.depth;
+        else if (name === 'rPh' || name === 'rPr') this.skippedDepth = this.depth;
         return;
       default:
         throw damaged(this.row.number, this.column);
@@ -113,18 +113,18 @@ class RowHandler {
   };
 
   readonly close = (name: string): void => {
-    if (this.passing === this.depth) this.passing = 0;
-    else if (this.passing === 0) this.leave(name);
+    if (this.skippedDepth === this.depth) this.skippedDepth = 0;
+    else if (this.skippedDepth === 0) this.leave(name);
     this.depth -= 1;
   };
 
   readonly text = (text: string): void => {
-    if (this.passing > 0) return;
+    if (this.skippedDepth > 0) return;
     switch (this.place) {
       case 'value':
       case 'inlineText':
         this.cell.data += text;
-        if (this.cell.data.length > this.limits.cellText) throw tooLong(where(this.row.number, this.column));
+        if (this.cell.data.length > this.limits.cellText) throw tooLong(placeText(this.row.number, this.column));
         return;
       case 'part':
       case 'formula':
@@ -170,7 +170,7 @@ class RowHandler {
   private closeRow(): void {
     const { row } = this;
     if (row.cells.length === 0) return;
-    // Two rows with the same number: programs differ in which one they show.
+    // Programs differ in which of two rows with the same number they show.
     if (this.rowNumbers.has(row.number)) throw damaged(row.number, 0);
     this.rowNumbers.add(row.number);
     this.rowCount += 1;
@@ -187,7 +187,7 @@ class RowHandler {
     else {
       const [, letters = '', row] = CELL_ADDRESS.exec(given) ?? [];
       this.column = columnNumber(letters);
-      // A cell with the address of another row: programs differ in whether the row or the cell is right.
+      // Programs differ in whether they trust the cell's address or its row.
       if (Number(row) !== this.row.number) throw damaged(this.row.number, 0);
     }
     if (this.column < 1 || this.column > LAST_COLUMN) throw damaged(this.row.number, 0);
@@ -206,12 +206,12 @@ class RowHandler {
     } else if (name === 'is' && !cell.value && !cell.inline) {
       cell.inline = true;
       this.place = 'inline';
-    } else this.passOver(name);
+    } else this.skip(name);
   }
 
-  private passOver(name: string): void {
+  private skip(name: string): void {
     if (name !== 'extLst') throw damaged(this.row.number, this.column);
-    this.passing = this.depth;
+    this.skippedDepth = this.depth;
   }
 
   private closeCell(): void {
@@ -248,11 +248,10 @@ interface OpenCell {
 
 const NO_CELL: OpenCell = { type: '', style: undefined, data: '', value: false, formula: false, inline: false };
 
-/** The content of the cell; undefined if it is empty. */
+/** The cell's content; undefined if it is empty. */
 function filledCell({ type, style, data, value, formula, inline }: OpenCell, column: number): RawCell | undefined {
   if (inline) return rawCell(column, 'inlineStr', style, data);
-  // For a formula with an empty text as result, the stored result is an empty text; otherwise a missing result is
-  // missing.
+  // A formula may have an empty text as its result; otherwise no data means that no result is stored.
   if (formula && data === '') return type === 'str' && value ? undefined : rawCell(column, type, style, undefined);
   if (data === '') return undefined;
   return rawCell(column, type === 'n' ? '' : type, style, data);
@@ -262,8 +261,9 @@ function rawCell(column: number, type: string, style: string | undefined, data: 
   return { column, type, style: style === undefined ? -1 : Number(style), data };
 }
 
-function where(row: number, column: number): string {
+function placeText(row: number, column: number): string {
   return row >= 1 && column >= 1 ? `Cell ${columnLetter(column)}${row}` : 'A row of the first worksheet';
 }
 
-const damaged = (row: number, column: number) => damagedPart(`${where(row, column)} cannot be read`, 'the workbook');
+const damaged = (row: number, column: number) =>
+  damagedPart(`${placeText(row, column)} cannot be read`, 'the workbook');

@@ -17,7 +17,7 @@ export class Submissions {
     return this.waiting.length;
   }
 
-  /** A submission that came before, by another way or in a repeated request, is taken once. */
+  /** Adds a submission once, even if it arrives again with the start, an update or a repeated request. */
   add(submission: CredentialSubmission): void {
     if (this.seen.has(submission.credentialsRef)) return;
     this.seen.add(submission.credentialsRef);
@@ -28,15 +28,15 @@ export class Submissions {
     return this.waiting.shift();
   }
 
-  /** For the run that this one continues as. */
+  /** The waiting submissions, for continue-as-new. */
   all(): CredentialSubmission[] {
     return [...this.waiting];
   }
 }
 
 /**
- * Takes what is submitted, with the start and by updates.
- * @param carried what the run before this one had not looked at @param mayTake refuses an update of the right form
+ * Collects submissions from the start and from updates.
+ * @param carried those that the previous run had not checked @param mayTake throws to refuse a valid update
  */
 export function handleSubmissions(
   status: ExporterStatus,
@@ -62,7 +62,7 @@ export function handleSubmissions(
   return submissions;
 }
 
-/** Takes a submission on record with its consent, and has the service check it. */
+/** Records a submission with its consent and has the service check it. */
 export async function checkSubmission(
   { status, exporterId }: { status: ExporterStatus; exporterId: string },
   { credentialsRef, by }: CredentialSubmission,
@@ -77,7 +77,7 @@ export async function checkSubmission(
   return { outcome: 'incomplete', reason: 'secret_missing', message: accepted.message };
 }
 
-/** Has the service check a version; where it is valid, the filings that wait for better credentials are signalled. */
+/** Has the service check a version of the credentials; if valid, signals the filings that wait for new ones. */
 export async function checkVersion(
   { status, exporterId }: { status: ExporterStatus; exporterId: string },
   version: number,

@@ -41,14 +41,14 @@ export class ExporterStatus implements WaitingWorkflow {
     return this.progress;
   }
 
-  /** From here on updates also set the search attributes that the server knows. */
+  /** From now on updates also set the search attributes that the server knows. */
   index(available: readonly string[], mode: string): void {
     this.available = available;
     this.show({ mode });
     this.update({});
   }
 
-  /** Changes the given properties; message and errors are cleared unless they are given again. */
+  /** Changes the given properties; clears message and errors unless given. */
   update(change: Partial<ExporterProgress> & { needsAttention?: boolean }): void {
     const { needsAttention, ...shown } = change;
     this.progress = { ...this.progress, message: null, errors: [], ...shown };
@@ -94,8 +94,8 @@ const TITLES: Record<ExporterProgress['state'], string> = {
 };
 
 /**
- * Makes a call until it succeeds; what the operator has to fix is shown, and tried every fifteen minutes at last.
- * @throws the failure, when its kind is an expected one
+ * Repeats a call until it succeeds, showing what the operator has to fix; the delay grows to 15 minutes.
+ * @throws a failure of an expected kind, one without a kind, or a cancellation
  */
 export async function retryUntilFixed<T>(
   status: ExporterStatus,

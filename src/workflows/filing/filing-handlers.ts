@@ -1,4 +1,4 @@
-/** What may be asked of a running filing. Validators look at the message alone: the update may start the run. */
+/** Message handlers of a filing. Validators see only the message, because the update may have started the run. */
 import { CancellationScope, setHandler, condition } from '@temporalio/workflow';
 import type { FileInput, FilingResult } from '../../domain/contracts';
 import { abandonArgs, approveArgs, resolveArgs } from '../../domain/update-contracts';
@@ -21,19 +21,19 @@ export function handleFilingMessages(run: FilingRun): void {
   setHandler(filingQuery, () => run.progress());
 
   setHandler(fileUpdate, (input) => CancellationScope.nonCancellable(() => answerFile(run, withoutNulls(input))), {
-    // What is wrong with its fields is answered as a refusal, with what stands under its reference.
+    // Invalid fields are answered by a refused result, which shows what is recorded under the reference.
     validator: (input) => {
       if (!isObject(input)) refuse('Give the input of fileRemittances.');
     },
   });
 
-  // Anybody may send a signal, and one that cannot be read must not stop the filing: it stays in the history.
+  // A malformed signal must not fail the workflow task: it stays in the history and would fail each retry.
   setHandler(credentialsRenewedSignal, (renewed: { version: number } | null | undefined) => {
     const version = renewed?.version;
     if (typeof version === 'number') run.renewedCredentials = Math.max(run.renewedCredentials, version);
   });
 
-  // The answer itself stands in the ledger, which is read when a wait ends.
+  // The answer itself is in the ledger, which is read when the wait ends.
   setHandler(answerStoredSignal, () => {
     run.lateAnswers += 1;
   });
@@ -43,46 +43,47 @@ export function handleFilingMessages(run: FilingRun): void {
   handleUpdate(abandonUpdate, abandonArgs, (args) => answering(run, () => run.requests.giveUp(args)));
 }
 
-/** Judges and carries out what was asked, once the ledger was read; a cancel of the workflow does not stop it. */
+/** Carries out a request once the ledger was read; a cancellation of the workflow does not stop it. */
 function answering(run: FilingRun, answer: () => Promise<void>): Promise<FilingResult> {
   return CancellationScope.nonCancellable(async () => {
-    await run.known();
+    await run.untilLedgerRead();
     await answer();
     return run.result();
   });
 }
 
-/** A run that was started with the update waits for it this long. */
+/** How long a run that was started by update-with-start waits for the update. */
 const UPDATE_WITHIN_MS = 60_000;
 
-/** Whether the update came that the run was started with; true for a run that was started without one. */
+/** Whether the update that started the run arrived in time; true for a run that was started without one. */
 export async function fileUpdateCame({ input, fileUpdates }: FilingRun): Promise<boolean> {
   if (input.awaitUpdate !== true) return true;
   return condition(() => fileUpdates.come > 0, UPDATE_WITHIN_MS, { summary: 'Wait for the update file' });
 }
 
 /**
- * Answers once the filing is recorded or refused. A start that finds a run drops its input, so another is compared.
- * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: the caller repeats
+ * Answers once the filing is recorded or refused. Update-with-start on a running workflow drops its start input, so
+ * an input that differs from the run's is compared with the recorded filing.
+ * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: the caller has to repeat
  */
 async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResult> {
   const { fileUpdates } = run;
   fileUpdates.come += 1;
   fileUpdates.open += 1;
   try {
-    const own = JSON.stringify(input) === JSON.stringify(run.input);
+    const isSameInput = JSON.stringify(input) === JSON.stringify(run.input);
     await condition(() => run.decided);
     if (run.refusal) {
-      if (!own)
+      if (!isSameInput)
         refuse('A refused run of the same workflow id was about to end: send it again.', { code: 'run_ending' });
       throwIfTaken(run.refusal.errors, run.refusal.recorded);
       return run.result();
     }
     const { filing } = run;
-    if (own || filing === null) return run.result();
+    if (isSameInput || filing === null) return run.result();
     const { filingId } = filing;
     const compare = run.steps('Compare with the filing under way');
-    const errors = await run.orMissing(() => compare.compareFiling({ filingId, input }));
+    const errors = await run.failIfMissing(() => compare.compareFiling({ filingId, input }));
     if (errors === null) return run.result();
     throwIfTaken(errors, { filingId, state: run.state });
     return refusedResult(input, {

@@ -1,4 +1,4 @@
-/** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
+/** A filing's state, and the only place that changes it: in the ledger, the search attributes and the UI. */
 import { log } from '@temporalio/workflow';
 import type { Decided, Differs, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
@@ -36,35 +36,35 @@ const UNRECORDED: FilingNow = {
 
 export class FilingProgress {
   settings!: ReadSettingsResult;
-  /** What of the filing does not change with its moves; null: nothing is recorded. */
+  /** The properties that moves do not change; null while nothing is recorded. */
   filing: OpenedFiling | null = null;
   now: FilingNow = UNRECORDED;
-  /** The state that a pause interrupts, and leads back to. */
+  /** The state that a pause interrupts and returns to. */
   working: FilingState = 'checking';
-  /** What is shown in place of the last move while the ledger cannot be written. */
+  /** Shown in place of the last move while the ledger cannot be written. */
   private problem: string | null = null;
   /** The ledger holds other moves than this run. */
   protected movedOn = false;
-  /** Resolves when no write is under way. */
+  /** Resolves when the last queued write is done. */
   protected moving: Promise<void> = Promise.resolve();
-  /** Whether the ledger has still to be read: until then the filing's state is not known. */
+  /** Whether the ledger has not been read yet, so that the filing's state is unknown. */
   private reading = true;
-  /** Why the run recorded nothing, and what stands under its reference; null: it was not refused. */
+  /** Why the run recorded nothing, and what is recorded under its reference; null if it was not refused. */
   refusal: Refusal | null = null;
 
   constructor(readonly input: FileInput) {}
 
-  /** The ledger was read: what the run knew of other moves is out of date. */
-  hasRead(): void {
+  /** Call after reading the ledger: the run is no longer behind it. */
+  markRead(): void {
     this.reading = false;
     this.movedOn = false;
   }
 
-  /** Nothing is recorded, and the run ends; what stands under its reference is shown. */
+  /** Marks the run as refused, without a record, and shows what is recorded under its reference. */
   refuse(refusal: Refusal): void {
-    this.hasRead();
+    this.markRead();
     this.refusal = refusal;
-    // The input may be what was refused, whatever its properties hold.
+    // The refused input is unchecked: its properties may have any type.
     const { exporterId, reference } = this.input;
     showRefusal(refusal, { ...this.shown, exporterId: textOf(exporterId) }, textOf(reference));
   }
@@ -73,13 +73,13 @@ export class FilingProgress {
     return this.filing !== null || this.refusal !== null;
   }
 
-  /** The ledger does not hold the filing any more: it is recorded once more, or refused. */
+  /** Forgets a filing that the ledger no longer holds; it is then recorded again or refused. */
   forget(): void {
     this.filing = null;
     this.now = UNRECORDED;
   }
 
-  /** Whether the ledger was read, and nothing is known to have moved since. */
+  /** Whether the ledger was read and is not known to have moved since. */
   get upToDate(): boolean {
     return !this.reading && !this.movedOn;
   }
@@ -103,7 +103,7 @@ export class FilingProgress {
   }
 
   stage(submission: number): SubmissionStage {
-    const stage = this.now.submissions.find((each) => each.submission === submission);
+    const stage = this.now.submissions.find((candidate) => candidate.submission === submission);
     if (!stage) throw new FilingMovedOn(`the ledger does not hold submission ${submission}`);
     return stage;
   }
@@ -125,7 +125,7 @@ export class FilingProgress {
     this.filing = filing;
     this.working = isPause(state) ? 'checking' : state;
     const explained = stateLimitMs(state, this.settings, counts.certified);
-    // A state whose time is over keeps its question, and a new run gives it no new time.
+    // A state past its deadline keeps its question: a new run must not restart the deadline.
     const dueAt = explained === null || late !== null ? null : (filing.dueAt ?? Date.now() + explained);
     this.replace({ ...filing, dueAt, kind: 'taken_up', text: 'taken up from the ledger' });
   }
@@ -134,35 +134,35 @@ export class FilingProgress {
     return steps(summary, { rows: this.now.counts.rows });
   }
 
-  /** Calls for its exporter, under a summary for the Temporal UI; `priorityKey`: see {@link CallAbout}. */
+  /** Calls for this filing's exporter. `summary` is shown in the Temporal UI; `priorityKey`: see {@link CallAbout}. */
   calls(profile: ProfileName, summary: string, rateClass: RateClass, priorityKey?: CallAbout['priorityKey']) {
     return calls(profile, { summary, rateClass, exporterId: this.exporterId, priorityKey });
   }
 
-  /** What a step decides on: the filing as far as this run knows it. */
+  /** The filing at the sequence number that this run knows; a step is decided on that. */
   get held(): Decided {
     return { filingId: this.filingId, seq: this.now.seq };
   }
 
   /**
-   * Makes a step and takes over what it left of the filing, one step at a time.
-   * @throws FilingMovedOn when the ledger holds other moves, or not the filing
+   * Makes a step and adopts the filing's state that it returns. Steps run one at a time.
+   * @throws FilingMovedOn when the ledger holds other moves, or does not hold the filing
    */
   step<T extends Left | Differs>(step: (held: Decided) => Promise<T>): Promise<Exclude<T, Differs>> {
     return this.inTurn(async () => {
       this.stopIfMovedOn();
-      const left = await this.orMissing(() => step(this.held));
-      this.take(left.filing);
-      return left as Exclude<T, Differs>;
+      const result = await this.failIfMissing(() => step(this.held));
+      this.take(result.filing);
+      return result as Exclude<T, Differs>;
     });
   }
 
-  /** As `step`, of an activity that ran beside other steps. @throws FilingMovedOn when a move came between */
-  took(filing: FilingNow | 'differs' | null = null): Promise<void> {
+  /** Adopts the state that an activity returned which ran beside other steps. @throws FilingMovedOn as `step` */
+  adoptState(filing: FilingNow | 'differs' | null = null): Promise<void> {
     return this.inTurn(() => Promise.resolve(this.take(filing)));
   }
 
-  /** Moves the filing in ledger, lists and UI, if `when` still holds in its turn. @returns whether it was moved */
+  /** Moves the filing in ledger, lists and UI, if `when` holds once its turn comes. @returns whether it did */
   move(state: FilingState, event: Event, asked: Attention = {}, when: () => boolean = () => true): Promise<boolean> {
     return this.inTurn(async () => {
       if (!when()) return false;
@@ -174,19 +174,19 @@ export class FilingProgress {
         this.replace({ ...this.now, ...move, ...event, seq: this.now.seq, asks, since });
         return true;
       }
-      const left = await this.orMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
-      this.take(left.filing);
+      const result = await this.failIfMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
+      this.take(result.filing);
       return true;
     });
   }
 
-  /** The next move, for a step that records it with what causes it. */
+  /** Builds the next move, for a step that records it in one transaction with the fact that causes it. */
   nextMove(state: FilingState, event: Event, asked: Attention = {}) {
     const { attention = null, late = false, needsAttention = needsSomebody(state) } = asked;
-    const of = { filingId: this.filing?.filingId ?? '', seq: this.now.seq + 1 };
+    const key = { filingId: this.filing?.filingId ?? '', seq: this.now.seq + 1 };
     const limitMs = stateLimitMs(state, this.settings, this.now.counts.certified);
     const deadline = deadlineOf(this.now, state, limitMs, asked);
-    return { ...of, state, attention, needsAttention: late || needsAttention, ...deadline, event };
+    return { ...key, state, attention, needsAttention: late || needsAttention, ...deadline, event };
   }
 
   private inTurn<T>(write: () => Promise<T>): Promise<T> {
@@ -201,7 +201,7 @@ export class FilingProgress {
   }
 
   /** Makes a step of this filing. @throws FilingMovedOn when the ledger does not hold it */
-  async orMissing<T>(step: () => Promise<T>): Promise<T> {
+  async failIfMissing<T>(step: () => Promise<T>): Promise<T> {
     try {
       return await step();
     } catch (error) {
@@ -214,12 +214,12 @@ export class FilingProgress {
   private take(filing: FilingNow | 'differs' | null): void {
     if (filing === 'differs' || (filing !== null && filing.seq > this.now.seq + 1)) this.movedOn = true;
     this.stopIfMovedOn();
-    // One that was read before a move that this run has made since says nothing new.
+    // Ignore a state that was read before this run's latest move.
     if (filing === null || filing === 'differs' || filing.seq < this.now.seq) return;
     this.replace(filing);
   }
 
-  /** The run's only view of the filing is what a step read of it last. */
+  /** Replaces the run's only view of the filing by what the latest step returned. */
   private replace(filing: FilingNow): void {
     const { rows, state, expectedAt } = this.now;
     const expected = filing.expectedAt ?? (filing.state === state ? expectedAt : undefined);
@@ -229,20 +229,20 @@ export class FilingProgress {
     this.show();
   }
 
-  /** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */
+  /** Makes an optional write; if it fails, the failure is logged and the filing continues. */
   private tryTo(write: () => Promise<unknown>): Promise<unknown> {
     return orNull(write, ({ message }) => log.warn('what only helps could not be written', { message }));
   }
 
-  /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */
+  /** Records an event without a move. Optional: the filing continues if the event cannot be written. */
   async note(event: Event): Promise<void> {
     if (!this.filing) return;
     const { filingId } = this.filing;
     await this.tryTo(() => steps(event.kind, { profile: 'note' }).noteEvent({ filingId, ...event }));
   }
 
-  /** Says, where people look, that the workflow is about to fail. */
-  async failing(problem: string): Promise<void> {
+  /** Shows, in the UI and the ledger, that the workflow is about to fail. */
+  async showFailure(problem: string): Promise<void> {
     this.showWaiting(problem);
     if (!this.filing) return;
     const { filingId } = this.filing;
@@ -251,17 +251,17 @@ export class FilingProgress {
     );
   }
 
-  /** Shows what is waited for where the ledger cannot be written. */
+  /** Shows what the run waits for while the ledger cannot be written. */
   showWaiting(text: string): void {
     this.problem = text;
     this.show();
   }
 
-  /** What it waits for, as the ledger's lists say it; a place in line is that of its last move. */
+  /** What the filing waits for, as `ebrc list` shows it; its place in the queue is that of the last move. */
   private get waiting(): Waiting | null {
     const { state, waitsFor: wait, counts, since, dueAt, queue, expectedAt } = this.now;
     const subject = waitsFor({ state, asked: false, waitsFor: wait }, counts);
-    // What asks for somebody says itself what is waited for.
+    // The text that asks for attention says what the filing waits for.
     if (subject === null || since === 0 || this.attention !== null) return null;
     const expected = queue ? since + queue.windows * this.settings.rateWindowMs : expectedAt;
     const [from, expectedBy, until] = [since, expected, dueAt].map((ms) => (ms ? new Date(ms).toISOString() : null));

@@ -1,4 +1,4 @@
-/** Operators' requests to a filing, each saved in the ledger until carried out: it outlives its run. */
+/** Operators' requests to a filing. The ledger keeps each until it is carried out, so that it survives the run. */
 import { condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, WordInput } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/update-contracts';
@@ -8,7 +8,7 @@ import { refuse } from '../inputs';
 import type { FilingProgress } from './filing-progress';
 import type { Event } from './filing-steps';
 
-/** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
+/** A request with the id of its word in the ledger; without the id it is still being recorded. */
 type Recorded<T> = T & { wordId?: string };
 
 export class FilingRequests {
@@ -16,9 +16,9 @@ export class FilingRequests {
   abandon: Recorded<AbandonArgs> | null = null;
   approval: Recorded<ApproveArgs> | null = null;
   resolution: Recorded<ResolveArgs> | null = null;
-  /** What a person's answer is about now; null: there is nothing to answer. */
+  /** The attempt or request that a person may answer for now; null if there is none. */
   inQuestion: InQuestion | null = null;
-  /** The last word that was refused when it was to be carried out, and why. */
+  /** The last request whose word was refused when it was to be carried out, and why. */
   private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string; code?: string } | null = null;
 
   constructor(private readonly progress: FilingProgress) {}
@@ -34,7 +34,7 @@ export class FilingRequests {
     return this.abandon !== null || approving || this.resolution !== null;
   }
 
-  /** A second person approves what is to be filed. Resolves once it is recorded. */
+  /** A second person approves the filing. Resolves once the approval is recorded. */
   async approve(args: ApproveArgs): Promise<void> {
     const { progress } = this;
     if (progress.state !== 'awaiting_approval') refuse(`The filing is ${progress.state}; there is nothing to approve.`);
@@ -49,7 +49,7 @@ export class FilingRequests {
     if (progress.ended) refuse('The filing was given up before the approval was carried out.');
   }
 
-  /** A person answers for the attempt in question. Resolves once the answer is carried out. */
+  /** A person answers for the attempt or request in question. Resolves once the answer is carried out. */
   async resolve(args: ResolveArgs): Promise<void> {
     const { state, requestId } = this.progress;
     const why = refusalOfResolve({ state, requestId, inQuestion: this.inQuestion }, args);
@@ -77,7 +77,7 @@ export class FilingRequests {
     refuse(why);
   }
 
-  /** Records a request, which stands before: a call that is scheduled meanwhile would be cancelled at once. */
+  /** Sets a request, then records it: set later, a call scheduled meanwhile would start only to be cancelled. */
   private async keep<K extends 'abandon' | 'resolution'>(
     kind: K,
     request: NonNullable<FilingRequests[K]>,
@@ -85,7 +85,7 @@ export class FilingRequests {
   ): Promise<void> {
     const { progress } = this;
     (this[kind] as typeof request | null) = request;
-    // A word is about a filing; given up before one is recorded, the run ends refused without it.
+    // A word needs a recorded filing. If the filing is given up before that, the run ends `refused` without a word.
     if (progress.filing === null) await condition(() => progress.filing !== null || progress.ended);
     if (progress.filing === null) return;
     try {
@@ -96,7 +96,7 @@ export class FilingRequests {
     }
   }
 
-  /** It is not carried out: the filing goes on as if it had not been asked for. `code`: of a word that stands. */
+  /** Refuses a request; the filing continues as without it. `code`: why its word stays open, e.g. a second person. */
   refuseRequest(kind: 'approval' | 'abandon' | 'resolution', message: string, code?: string): void {
     const request = this[kind];
     if (request) this.refused = { args: request, message, code };
@@ -111,12 +111,12 @@ export class FilingRequests {
     return this.resolution?.wordId !== undefined;
   }
 
-  /** The resolve was carried out by a step that judged its word. */
-  resolved(): void {
+  /** Clears the resolve after the step that judged its word carried it out. */
+  clearResolution(): void {
     this.resolution = null;
   }
 
-  /** Refuses the resolve, and says why. `event`: recorded in the transaction that judges its word. */
+  /** Refuses the resolve with a reason; `event` is recorded in the transaction that refuses its word. */
   async contradictResolution(message: string, event: Event): Promise<void> {
     const { progress, resolution } = this;
     const { wordId } = resolution ?? {};
@@ -127,23 +127,23 @@ export class FilingRequests {
     this.refuseRequest('resolution', message);
   }
 
-  /** Work during which a resolve may come. Where the work ends otherwise, it is refused: nothing of it was written. */
+  /** Does work while accepting a resolve. If the work fails, the resolve is refused, as nothing of it was written. */
   async whileAnswering<T>(inQuestion: InQuestion, work: () => Promise<T>): Promise<T> {
     this.inQuestion = inQuestion;
     try {
       return await work();
     } catch (error) {
-      await this.putAside('The filing has changed in the meantime: look at it again.');
+      await this.closeResolution('The filing has changed in the meantime: look at it again.');
       throw error;
     } finally {
-      await this.putAside('there was nothing left to resolve', { refused: false }).finally(() => {
+      await this.closeResolution('there was nothing left to resolve', { refused: false }).finally(() => {
         this.inQuestion = null;
       });
     }
   }
 
-  /** Nothing is left that the resolve could answer: kept, it would answer the next question. */
-  async putAside(why: string, { refused = true }: { refused?: boolean } = {}): Promise<void> {
+  /** Closes a resolve that has nothing left to answer; otherwise it would answer the next question. */
+  async closeResolution(why: string, { refused = true }: { refused?: boolean } = {}): Promise<void> {
     const { resolution } = this;
     if (!resolution) return;
     await condition(() => resolution.wordId !== undefined || this.resolution !== resolution);
@@ -153,14 +153,14 @@ export class FilingRequests {
     else this.resolution = null;
   }
 
-  /** Nothing can be done with a word any more. @returns whether it was carried out before */
+  /** Closes a word that can no longer be carried out. @returns whether it had been carried out */
   private async close({ wordId }: { wordId?: string }, why: string): Promise<{ carriedOut: boolean }> {
     if (wordId === undefined) return { carriedOut: false };
     const { filingId } = this.progress;
     return this.progress.steps('Put what was said aside').closeWord({ filingId, wordId, why });
   }
 
-  /** Records what a person said. @returns the id of its word */
+  /** Records what a person said. @returns the id of the word */
   private record(given: Partial<WordInput> & Pick<WordInput, 'kind' | 'by'> & { grant?: string }): Promise<string> {
     const { progress } = this;
     const { filingId } = progress;

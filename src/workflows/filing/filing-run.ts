@@ -1,4 +1,4 @@
-/** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
+/** The state of one filing's run beside its progress: requests, waits, results, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { FilingNow } from '../../activities/filings/moves';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
@@ -15,9 +15,9 @@ import { textOf, type Refusal } from './show-filing';
 
 export { FilingGivenUp, FilingMovedOn };
 
-/** A result of what is known. Not all rows may be in it: then it says how the others are read. */
-function resultOf(of: Partial<FilingResult> & Pick<FilingResult, 'reference' | 'n' | 'state'>): FilingResult {
-  const { filingId = null, counts = NO_ROWS, rows = [], ...known } = of;
+/** Fills in a result from its known properties. When rows are left out, `moreRows` says how to read them. */
+function resultOf(given: Partial<FilingResult> & Pick<FilingResult, 'reference' | 'n' | 'state'>): FilingResult {
+  const { filingId = null, counts = NO_ROWS, rows = [], ...known } = given;
   const more = rows.length > 0 && counts.rows > rows.length;
   const text = `the first ${rows.length} of ${counts.rows}: GET /v1/filings/${filingId}/rows, or ebrc show ${filingId}`;
   const unknown = { recorded: null, contentHash: null, requestId: null, dgftAckId: null, attempt: null, request: null };
@@ -26,7 +26,7 @@ function resultOf(of: Partial<FilingResult> & Pick<FilingResult, 'reference' | '
   return { ...unknown, ...quiet, workflowId, ...known, filingId, counts, rows, moreRows: more ? text : null };
 }
 
-/** The result of a run, or the answer to an update, that recorded nothing. */
+/** The result of a run, or the answer to an update, when nothing was recorded. */
 export function refusedResult({ reference, n = 1 }: FileInput, refusal: Refusal): FilingResult {
   const { errors, contentHash, recorded } = refusal;
   return resultOf({
@@ -60,18 +60,18 @@ export class FilingRun extends FilingProgress {
   errors: Finding[] = [];
   readonly requests = new FilingRequests(this);
   readonly waits = new Waits();
-  /** Updates `file`: how many have come, and how many of them are not answered yet. */
+  /** `file` updates: how many arrived, and how many of them are unanswered. */
   readonly fileUpdates = { come: 0, open: 0 };
   renewedCredentials = 0;
-  /** Signals that an answer came late: a wait for one reads the ledger again. */
+  /** Counts the `answerStored` signals: a wait for an answer ends and reads the ledger again. */
   lateAnswers = 0;
-  /** When the work in progress is overdue, for the watchdog. */
+  /** When the current work becomes overdue, for the watchdog. */
   overdueMark: OverdueMark | null = null;
   over = false;
 
   constructor(
     input: FileInput,
-    /** The filing's sends by this history: a ledger that was put back may hold fewer. */
+    /** The filing's sends that this history knows; a restored ledger may hold fewer. */
     public sends: KnownSend[] = [],
   ) {
     super(input);
@@ -91,12 +91,12 @@ export class FilingRun extends FilingProgress {
     this.sends = withSend(this.sends, send);
   }
 
-  /** Waits until the ledger was read, so that a request is judged by what it holds. */
-  async known(): Promise<void> {
+  /** Waits until the ledger was read, because requests are judged by what it holds. */
+  async untilLedgerRead(): Promise<void> {
     await condition(() => this.upToDate);
   }
 
-  /** Whether somebody gave the filing up. A cancel counts only while nothing is at the service. */
+  /** Whether somebody gave the filing up. A cancellation counts only while nothing may be at the service. */
   get givenUp(): boolean {
     return this.requests.abandon !== null || (this.requests.cancelled && !this.sent);
   }
@@ -105,13 +105,13 @@ export class FilingRun extends FilingProgress {
     return this.movedOn || this.givenUp;
   }
 
-  /** @throws FilingMovedOn when the ledger is elsewhere, FilingGivenUp when somebody gave the filing up. */
+  /** @throws FilingMovedOn when the ledger holds other moves, FilingGivenUp when somebody gave the filing up. */
   stopIfGivenUp(): void {
     this.stopIfMovedOn();
     if (this.givenUp) throw new FilingGivenUp('given up');
   }
 
-  /** Waits until `until` or the time; ends early when given up, and may continue as new from here. */
+  /** Waits until `until` holds, the time is over or the filing is given up. May continue as new. */
   async wait(ms: number, summary: string, until: () => boolean = () => false): Promise<void> {
     const over = () => until() || this.stopped;
     const about = { summary: summaryText(summary) };
@@ -120,19 +120,19 @@ export class FilingRun extends FilingProgress {
     if (!over() && this.mayContinueAsNew) await this.continueAsNew();
   }
 
-  /** As {@link wait}, but not ended by anybody who gives the filing up: for a step that is made whatever they ask. */
+  /** As {@link wait}, but giving the filing up does not end it: for a step that must be made in any case. */
   async rest(ms: number, summary: string): Promise<void> {
     await condition(() => this.mayContinueAsNew, Math.max(1, Math.ceil(ms)), { summary: summaryText(summary) });
     if (this.mayContinueAsNew) await this.continueAsNew();
   }
 
-  /** Whether the history is long and nothing is open that would be lost with the run. */
+  /** Whether the history is long and the run holds nothing that a new run would not find in the ledger. */
   private get mayContinueAsNew(): boolean {
     const open = this.requests.open || this.givenUp;
     return !open && workflowInfo().continueAsNewSuggested && allHandlersFinished();
   }
 
-  /** Nothing may be recorded yet, while its exporter cannot be read: then the new run begins with the same input. */
+  /** Before anything is recorded (the exporter cannot be read) the new run starts with the same input. */
   private async continueAsNew(): Promise<never> {
     await this.moving;
     const input = this.filing === null ? { ...this.input, awaitUpdate: false } : this.resumeInput();
@@ -142,7 +142,7 @@ export class FilingRun extends FilingProgress {
     });
   }
 
-  /** The input with which the filing goes on in a new run: everything else is in the ledger. */
+  /** The input with which a new run resumes the filing; everything else is in the ledger. */
   resumeInput(): FileInput {
     const { filingId, exporterId, reference, madeBy, n } = this.recorded;
     const { mode } = this.input;
@@ -159,7 +159,7 @@ export class FilingRun extends FilingProgress {
     return resultOf({ ...known, ...standingOf(now) });
   }
 
-  /** What the query answers: a refused run tells of the filing that stands under its reference. */
+  /** The query's answer. A refused run answers for the filing that is recorded under its reference. */
   progress(): FilingResult {
     const recorded = this.refusal?.recorded;
     return recorded ? recordedResult(recorded) : this.result();

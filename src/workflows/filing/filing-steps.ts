@@ -1,4 +1,4 @@
-/** What a filing's run moves by: moves, what ends its work from outside, and overdue marks. */
+/** Parts of a filing's moves: attention and deadlines, the errors that end a run's work, and overdue marks. */
 import type { FilingNow, MoveArgs } from '../../activities/filings/moves';
 import type { FilingState } from '../../domain/filing/states';
 
@@ -6,19 +6,19 @@ export type Event = MoveArgs['event'];
 
 export interface Attention {
   attention?: string | null;
-  /** For states that need nobody as such, but do now. */
+  /** Asks for attention in a state that normally needs none. */
   needsAttention?: boolean;
-  /** What the filing then waits for on purpose, and for how long beyond what its state explains. */
+  /** A planned wait, and for how long it extends the state's deadline. */
   wait?: { for: string; ms: number };
-  /** The time of its state is over, and somebody is asked. */
+  /** The state is past its deadline, and somebody is asked. */
   late?: boolean;
 }
 
 export const inOneText = (...texts: (string | null)[]): string | null => texts.filter(Boolean).join(' ') || null;
 
 /**
- * A state's time runs from when the filing came to it, save the first look of a wait on purpose.
- * @param limitMs how long the next state explains itself; null: it waits for a person
+ * The next state's deadline. It runs from when the filing entered the state; a new planned wait starts it again.
+ * @param limitMs how long a filing may stay in the next state without attention; null: it waits for a person
  */
 export function deadlineOf(
   held: Pick<FilingNow, 'state' | 'dueAt' | 'waitsFor' | 'late'>,
@@ -35,30 +35,30 @@ export function deadlineOf(
   return { dueAt: next === state && dueAt !== null ? Math.max(dueAt, from) : from, waitsFor: wait?.for ?? null };
 }
 
-/** A person gave the filing up, or cancelled it before anything was sent. */
+/** Somebody gave the filing up, or cancelled it before anything was sent. */
 export class FilingGivenUp extends Error {
   override readonly name = 'FilingGivenUp';
 }
 
-/** The ledger holds other moves than this run (a reset, another run): it reads the filing again and goes on. */
+/** The ledger holds other moves than this run (a reset, another run), which reads the filing again and continues. */
 export class FilingMovedOn extends Error {
   override readonly name = 'FilingMovedOn';
 }
 
-/** A mark past which a filing is overdue; its watchdog's timer looks at it (see watchdog.ts). */
+/** When a filing becomes overdue; the watchdog's timer checks it (see watchdog.ts). */
 export interface OverdueMark {
   /** ms since the epoch. */
   at: number;
   summary: string;
-  /** The state that a filing is overdue in; in a pause the mark waits until the filing is back in it. */
+  /** The state in which the filing can become overdue; in a pause the mark waits until the filing returns to it. */
   during: FilingState;
   text: string;
   attention: string;
-  /** The move that the watchdog makes past it. */
+  /** The watchdog's move to `overdue`, once it is being made. */
   made?: Promise<void> | null;
 }
 
-/** Does work that may take days; past the mark the filing needs attention, and the work goes on. */
+/** Does work that may take days. Past the mark the filing needs attention while the work continues. */
 export async function untilOverdue<T>(
   run: { overdueMark: OverdueMark | null },
   mark: OverdueMark,
@@ -69,7 +69,7 @@ export async function untilOverdue<T>(
     return await work();
   } finally {
     run.overdueMark = null;
-    // A failure of the move is thrown here, at the end of the work.
+    // Throws the failure of the watchdog's move.
     await mark.made;
   }
 }

@@ -1,4 +1,4 @@
-/** From settled rows, or a refusal, to the end: certificate details, PDFs, and the filing's outcome. */
+/** From settled or refused rows to the filing's end: certificate details, PDFs, and the outcome. */
 import { counted } from '../../domain/text';
 import { executeChild, TemporalFailure } from '@temporalio/workflow';
 import { COLLECTING_NOTE } from '../../domain/filing/move-texts';
@@ -17,20 +17,20 @@ import type { Refused } from '../../activities/filings/end-filing';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import type { Finding } from '../../domain/rules/finding';
 
-/** Details are asked for this often; they only add to the status, so the filing goes on without them. */
+/** How often missing details are fetched; they only add to the status, so the filing continues without them. */
 const DETAIL_ROUNDS = 5;
 const INITIAL_DETAIL_PAUSE_MS = 60_000;
 const OPEN_ROWS_CHECK_MS = 60 * 60_000;
 
-/** Collects what the certified rows have coming and moves the filing to its end. */
+/** Collects details and PDFs of the certified rows and ends the filing. */
 export async function finishFiling(run: FilingRun): Promise<void> {
   if (run.filing) run.filing.collectingSince ??= Date.now();
-  // What settled the last rows moved it already.
+  // The step that settled the last rows may have made this move already.
   if (run.state !== 'collecting') await run.move('collecting', COLLECTING_NOTE);
   for (;;) {
     if (run.now.counts.certified > 0 || run.now.counts.open > 0) {
       const { complete, toArchive } = await fetchDetails(run);
-      // Only where nothing else is waited for may the last PDF end the filing.
+      // The last PDF may end the filing only when no certificate details are missing.
       await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run, toArchive, complete));
       if (run.ended) return annotate(run);
       if (!complete) await fetchMissingDetails(run);
@@ -41,7 +41,7 @@ export async function finishFiling(run: FilingRun): Promise<void> {
   }
 }
 
-/** The authority answered for a row in a way that settles nothing: what is not known must not be called rejected. */
+/** Waits for rows that the authority's answer did not settle; they must not be reported as rejected. */
 async function waitForOpenRows(run: FilingRun): Promise<void> {
   const { filingId } = run;
   const { open } = run.now.counts;
@@ -76,7 +76,7 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
   await run.note({ kind: 'details_missing', text: 'the service still shows no details for some certificates' });
 }
 
-/** Many PDFs are collected by a child; what needs a person comes back here; an ended child is started again. */
+/** Archives the PDFs, many in a child workflow. After a failure it waits, or pauses, and tries again. */
 async function archivePdfs(run: FilingRun, first: FetchedCertificates['toArchive'], mayEnd: boolean): Promise<void> {
   for (let round = 1; ; round += 1) {
     const few = run.now.counts.certified - run.now.counts.archived <= MAX_PDFS_WITHOUT_CHILD;
@@ -84,7 +84,7 @@ async function archivePdfs(run: FilingRun, first: FetchedCertificates['toArchive
     if (!failure) return;
     if (pauseReasonOf(failure.kind) === null) {
       await run.note({ kind: 'collecting_again', text: failure.message });
-      // As with a certificate that is not there yet, an operator who polls more often gets it sooner.
+      // Capped by `EBRC_POLL_MAX`, so that an operator who polls more often gets the PDFs sooner.
       await run.wait(Math.min(delayMs(ACCESS, round), run.settings.pollMaxMs), 'Retry the certificate downloads');
       continue;
     }
@@ -92,16 +92,16 @@ async function archivePdfs(run: FilingRun, first: FetchedCertificates['toArchive
   }
 }
 
-/** Of a filing that was given up, or waits for a person, rows may be certified: their PDFs are collected without it. */
+/** Starts collecting the PDFs of certified rows for a filing that was given up or waits for a person. */
 export async function collectAlone(run: FilingRun): Promise<void> {
   const { counts } = run.now;
   if (counts.certified > counts.archived) await startCollection(collectionOf(run, 'alone'));
 }
 
-/** A few PDFs are downloaded by the filing's own run: a child costs more than they do. */
+/** Up to this many PDFs are downloaded by the filing's own run, because a child workflow would cost more. */
 const MAX_PDFS_WITHOUT_CHILD = 5;
 
-/** @returns why it stopped before the end, or null */
+/** @returns the failure that stopped the downloads, or null */
 async function collectFew(
   run: FilingRun,
   first: FetchedCertificates['toArchive'],
@@ -117,7 +117,7 @@ async function collectFew(
     const end = mayEnd ? { end: () => run.held } : {};
     const { failure, ended } = await interruptible(run, () => downloadAll({ numbers: due, exporterId, ...end }));
     if (ended) {
-      await run.took(ended);
+      await run.adoptState(ended);
       return null;
     }
     if (failure) return failure;
@@ -132,29 +132,30 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
     );
     return collected.failure;
   } catch (error) {
-    // Also where the child was terminated by hand, or still runs for an earlier run: the filing goes on.
+    // The filing continues even if the child was terminated by hand or still runs for an earlier run.
     if (!(error instanceof TemporalFailure)) throw error;
     return readFailure(error);
   }
 }
 
-/** Certificates that do not appear for long need attention; they go on being asked for. */
+/** The mark past which missing certificates need attention; the run continues to ask for them. */
 function pdfsOverdue(run: FilingRun): OverdueMark {
   const { overdueAfterMs, rateWindowMs } = run.settings;
-  // The service allows so many PDFs in a window: a large filing is not overdue for being large.
+  // Allows the time that the PDF rate limit needs, so that a large filing is not overdue because of its size.
   const within = overdueAfterMs + (run.now.counts.certified / RATE_LIMITS.pdf) * rateWindowMs;
   const since = run.filing?.collectingSince ?? Date.now();
   return {
-    // Counted from when the collection began, whichever run began it.
+    // Counted from the start of the collection, whichever run started it.
     at: since + within,
     summary: 'Certificates become overdue',
     during: 'collecting',
     text: 'PDFs are missing',
-    attention: 'The authority certified the rows, but some PDFs cannot be had yet. They go on being asked for.',
+    attention:
+      'The authority certified the rows, but some PDFs are not available yet. The worker keeps asking for them.',
   };
 }
 
-/** The caller's own workbook, with the errors and certificates of its rows. It only helps: the filing has ended. */
+/** Writes the rows' errors and certificates into the caller's workbook. Optional, because the filing has ended. */
 export async function annotate(run: FilingRun): Promise<void> {
   const { certified, errored } = run.now.counts;
   if (!run.filing?.hasWorkbook || certified + errored === 0) return;
@@ -166,7 +167,7 @@ export async function annotate(run: FilingRun): Promise<void> {
   );
 }
 
-/** The filing, or one submission of it, cannot be sent as it is. */
+/** The filing, or one submission of it, cannot be sent as it is. `submission` null: the whole filing. */
 export class FilingRefused extends Error {
   override readonly name = 'FilingRefused';
   constructor(
@@ -178,8 +179,8 @@ export class FilingRefused extends Error {
   }
 }
 
-/** Does work on a filing; a refusal is recorded, and where something else of the filing is left, it goes on. */
-export async function orRefused(run: FilingRun, work: () => Promise<void>): Promise<void> {
+/** Does work on a filing and records a refusal; the filing continues if other parts of it are left. */
+export async function recordRefusal(run: FilingRun, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -187,20 +188,20 @@ export async function orRefused(run: FilingRun, work: () => Promise<void>): Prom
     const { submission, answer, errors } = error;
     const release = run.steps('Release the refused rows');
     const refuse = (held: Decided) => release.refuseFiling({ ...held, submission, answer, errors });
-    await takeRefusal(run, submission, await stepOnceWhole(run, refuse, { inRun: true }));
+    await adoptRefusal(run, submission, await stepOnceWhole(run, refuse, { inRun: true }));
   }
 }
 
-/** Takes over that a part was refused. @throws FilingMovedOn when the ledger holds something that may have been sent */
-export async function takeRefusal(
+/** Adopts a recorded refusal. @throws FilingMovedOn when the ledger holds another attempt that may have been sent */
+export async function adoptRefusal(
   run: FilingRun,
   submission: number | null,
   { errors }: Pick<Refused, 'errors'>,
 ): Promise<void> {
   run.errors = errors;
   if (run.ended) return annotate(run);
-  const isOpen = ({ submission: each, state }: SubmissionStage) =>
-    state === 'planned' || (each === submission && state === 'acknowledged');
+  const isOpen = ({ submission: other, state }: SubmissionStage) =>
+    state === 'planned' || (other === submission && state === 'acknowledged');
   if (run.now.submissions.some(isOpen)) {
     throw new FilingMovedOn('another attempt of a refused submission may have been sent');
   }

@@ -1,4 +1,4 @@
-/** What a filing waits out: bad credentials, our access, activation, a ledger put back, a store that cannot count. */
+/** Pauses of a filing: bad credentials, our access, activation, an incomplete ledger, an unavailable document store. */
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { Decided, Differs, Left } from '../../activities/filings/moves';
 import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
@@ -12,7 +12,10 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** A call that stops when the filing is given up (FilingGivenUp) or `stopWhen` holds. Never a submission. */
+/**
+ * Makes a call and cancels it when the run stops or `stopWhen` holds; never used for a submission.
+ * @throws FilingGivenUp, FilingMovedOn when the run stops, Interrupted when `stopWhen` holds
+ */
 export async function interruptible<T>(
   run: FilingRun,
   call: () => Promise<T>,
@@ -41,14 +44,14 @@ export async function interruptible<T>(
   });
 }
 
-/** A call that a filing can go on without: its failure, whatever it is, becomes an event, and null comes back. */
+/** Makes a call that a filing can continue without: a failure is recorded as an event. @returns null after a failure */
 export const recordFailureAndContinue = <T>(
   run: FilingRun,
   { kind, text }: { kind: string; text: string },
   call: () => Promise<T>,
 ): Promise<T | null> => orNull(call, ({ message }) => run.note({ kind, text: `${text}: ${message}` }));
 
-/** As {@link recordFailureAndContinue}, waiting out every pause; giving the filing up stops the call. */
+/** As {@link recordFailureAndContinue}, but waits out every pause; giving the filing up stops the call. */
 export function helpful<T>(
   run: FilingRun,
   problem: { kind: string; text: string },
@@ -57,7 +60,7 @@ export function helpful<T>(
   return recordFailureAndContinue(run, problem, () => throughPauses(run, () => interruptible(run, call)));
 }
 
-/** Makes a call through every pause, back in the state before it. Failures that are no pause come through. */
+/** Repeats a call until no pause interrupts it, and restores the state before the pause. @throws any other failure */
 export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -70,7 +73,7 @@ export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): 
   }
 }
 
-/** Waits until the reason for a pause may be gone. */
+/** Waits until the reason for a pause may be gone, then returns to the interrupted state. */
 export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<void> {
   const back = run.working;
   const attention = run.now.asks;
@@ -113,7 +116,7 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
   });
 }
 
-/** Waits until the exporter is not pending any more, once at least: it has just been reported as pending. */
+/** Waits until the exporter is no longer pending; at least once, because it was just reported as pending. */
 export async function waitUntilActive(run: FilingRun, activatesAt: string | null): Promise<void> {
   const known = activatesAt ?? (await readActivation(run)).activatesAt;
   const pending = { readiness: 'activation_pending', activatesAt: known } as const;
@@ -126,25 +129,25 @@ async function readActivation(run: FilingRun): Promise<Pick<ExporterState, 'read
   const exporter = await recordFailureAndContinue(run, problem, () =>
     throughPauses(run, () => run.calls('api', 'Read the exporter', 'api').readExporter({ exporterId })),
   );
-  // The filing must not end for it: nothing is known of the activation, so it is looked at again.
+  // A failed read must not end the filing: treat the exporter as pending and read it again later.
   return exporter ?? { readiness: 'activation_pending', activatesAt: null };
 }
 
-/** What is waited for, where a step failed for want of a whole ledger or of its store. @throws any other failure */
+/** The wait after a step failed because the ledger is incomplete or its store unavailable. @throws any other failure */
 export function needsWholeLedger(error: unknown): { kind: string; message: string; attention: string } {
   const { kind, message } = readFailure(error);
   if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
   return { kind, message, attention: `${message} It is checked again automatically, within 15 minutes.` };
 }
 
-/** Makes a step of the run once ledger and store are whole, as {@link onceLedgerIsWhole}. */
+/** {@link onceLedgerIsWhole} for a step of the run. */
 export const stepOnceWhole = <T extends Left | Differs>(
   run: FilingRun,
   step: (held: Decided) => Promise<T>,
   options: { inRun?: boolean } = {},
 ) => onceLedgerIsWhole(run, () => run.step(step), options);
 
-/** Repeats a step until ledger and store are whole. `inRun`: without continuing as new, as it needs this run. */
+/** Repeats a step until the ledger is complete and its store available. `inRun`: without continuing as new. */
 export async function onceLedgerIsWhole<T>(
   run: FilingRun,
   step: () => Promise<T>,
@@ -155,7 +158,7 @@ export async function onceLedgerIsWhole<T>(
     const { seq } = run.now;
     try {
       const result = await step();
-      // A step that has moved the filing has said what it asks now.
+      // A step that moved the filing has already set its attention text.
       if (tries > 1 && run.now.seq === seq)
         await run.move(run.state, { kind: 'resumed', text: 'resumed' }, { attention });
       return result;

@@ -1,4 +1,4 @@
-/** Everything before the submission: activation, fresh balances, their reservation, approval. */
+/** Steps before the submission: activation, fresh balances, their reservation, approval. */
 import type { Reserved } from '../../activities/filings/filing-ledger';
 import { approvalMove, areBalancesFresh, isActivationPending } from '../../domain/filing/move-texts';
 import type { FilingReadiness, FirstMove } from '../../domain/filing/move-texts';
@@ -10,7 +10,8 @@ import { FilingRefused } from './finish-filing';
 export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' | 'recorded' }>;
 
 /**
- * Makes sure that the filing may go out, before the first send and after every wait. `next`: where it goes with it.
+ * Checks that the filing may be sent, before the first send and after every wait.
+ * @param next the move that is recorded together with the reservation
  * @throws FilingRefused when the balances do not allow it
  */
 export async function prepareFiling(
@@ -35,14 +36,14 @@ function reserve(run: FilingRun, next?: FirstMove): Promise<Reserved> {
   });
 }
 
-/** Reads the balances live and reserves them in the same step; null where that could not be done. */
+/** Reads the balances live and reserves them in the same step. @returns null when that failed */
 function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved | null> {
   return freshen(run, async (exporterId) => {
     const move = next && run.nextMove(next.state, next.event, next);
     const read = run.calls('helpful', 'Read the IRMs and reserve the balances', 'api', 2);
     const { reserved } = await read.readIrms({ exporterId, reserve: { ...run.held, ...(move && { move }) } });
     if (!reserved || reserved.filing === 'differs') return null;
-    await run.took(reserved.filing);
+    await run.adoptState(reserved.filing);
     return reserved;
   });
 }
@@ -51,14 +52,14 @@ export async function freshenBalances(run: FilingRun): Promise<void> {
   await freshen(run, (exporterId) => readIrms(run, exporterId));
 }
 
-/** As {@link freshenBalances}, for a person who waits: what a filing would wait out fails it. */
+/** As {@link freshenBalances}, for a person who waits: fails where a filing would wait out a pause. */
 export const freshenBalancesOnce = (run: FilingRun): Promise<unknown> =>
   interruptible(run, () => refreshed(run, (exporterId) => readIrms(run, exporterId)));
 
 const readIrms = (run: FilingRun, exporterId: string) =>
   run.calls('helpful', 'Read the IRMs', 'api', 2).readIrms({ exporterId });
 
-/** Where the refresh or the reading fails, the known balances are used, and an event records that: null. */
+/** Refreshes and reads. @returns null after a failure, which an event records; the known balances are used then */
 function freshen<T>(run: FilingRun, read: (exporterId: string) => Promise<T>): Promise<T | null> {
   return helpful(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () => refreshed(run, read));
 }
@@ -69,19 +70,19 @@ async function refreshed<T>(run: FilingRun, read: (exporterId: string) => Promis
   return read(exporterId);
 }
 
-/** Checks an unsent filing's balances, and waits for its approval. `next`: where it goes then. @throws FilingRefused */
+/** Checks an unsent filing's balances and waits for its approval. @param next the move then. @throws FilingRefused */
 export async function checkAndApprove(run: FilingRun, { outcome, readiness }: Opened, next?: FirstMove): Promise<void> {
   const { filing } = run;
-  // Where the ledger moved the filing on with its intent, its balances are reserved.
+  // A filing that opened in a later state than `checking` already has its balances reserved.
   const reserved = outcome === 'opened' && run.state !== 'checking';
   if (!filing?.approvalNeeded || filing.approvedBy) return reserved ? undefined : prepareFiling(run, next, readiness);
   if (!reserved) await prepareFiling(run, approvalMove(filing), readiness);
   for (let approved = false; !approved;) approved = await approve(run);
-  // Balances may have moved while the filing waited.
+  // The balances may have changed while the filing waited.
   await prepareFiling(run, next);
 }
 
-/** @returns whether the filing was approved; otherwise the grant of who did it does not hold, and it waits on */
+/** @returns whether the filing was approved; false when the ledger refused the approval: it keeps waiting */
 async function approve(run: FilingRun): Promise<boolean> {
   const { requests, filing } = run;
   while (!requests.approval) await run.wait(24 * 3_600_000, 'Wait for approval', () => requests.approval !== null);

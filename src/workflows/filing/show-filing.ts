@@ -1,8 +1,8 @@
-/** What a filing shows of itself in the Temporal UI and in its lists. */
+/** Shows a filing in the Temporal UI: current details and search attributes. */
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/dependencies';
-import type { FilingCounts } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
 import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { inUtc } from '../../domain/dates';
@@ -16,18 +16,18 @@ export interface Refusal {
   recorded: OpenedFiling | null;
 }
 
-/** A property of an input that nobody has checked; empty if it is no text. */
+/** A property of an unchecked input as text; empty if it is not a string. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 interface Shown {
   readonly state: FilingState | 'refused';
   readonly attention: string | null;
-  readonly counts: FilingCounts;
+  readonly counts: FilingResult['counts'];
   readonly requestId: string | null;
-  /** Left out: it waits for nothing, or that is not known. */
+  /** Left out or null when the filing waits for nothing, or that is unknown. */
   readonly waiting?: Waiting | null;
   readonly exporterId: string;
-  /** Undefined until the ledger has answered once. */
+  /** Undefined until the ledger answered for the first time. */
   readonly settings?: Pick<ReadSettingsResult, 'mode' | 'searchAttributes'>;
 }
 
@@ -43,9 +43,9 @@ export function showFiling(run: Shown, reference: string | undefined, text: stri
   setCurrentDetails(lines.join('\n\n'));
   if (!run.settings) return;
   const known = new Set(run.settings.searchAttributes);
-  // Those that the workflow was started with count as well: an attribute is written only when it changes.
+  // Upsert only what changed, compared also with the attributes that the workflow was started with.
   const { typedSearchAttributes: shown } = workflowInfo();
-  // An attribute that the server does not know would fail the whole workflow task.
+  // An attribute that the server does not know would fail the workflow task.
   const pairs = searchAttributes({
     exporterId: run.exporterId,
     state: run.state,
@@ -57,12 +57,12 @@ export function showFiling(run: Shown, reference: string | undefined, text: stri
   if (pairs.length > 0) upsertSearchAttributes(pairs);
 }
 
-/** Tells why a run recorded nothing, and what stands under its reference; `own`: of the run itself. */
-export function showRefusal({ recorded, errors }: Refusal, own: Omit<Shown, 'state'>, reference: string): void {
+/** Shows why a run recorded nothing and what is recorded under its reference. `run`: shown if nothing is recorded. */
+export function showRefusal({ recorded, errors }: Refusal, run: Omit<Shown, 'state'>, reference: string): void {
   const text = errors[0]?.message ?? 'refused';
-  const { settings } = own;
+  const { settings } = run;
   if (recorded) {
     const requestId = recorded.submissions[0]?.requests[0]?.requestId ?? null;
     showFiling({ ...recorded, requestId, settings }, recorded.reference, text, recorded.needsAttention);
-  } else showFiling({ ...own, state: 'refused', attention: null, waiting: null }, reference, text, false);
+  } else showFiling({ ...run, state: 'refused', attention: null, waiting: null }, reference, text, false);
 }

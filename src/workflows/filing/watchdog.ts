@@ -1,4 +1,4 @@
-/** One timer for each filing that looks whether it has moved or is overdue, and arms itself again. */
+/** One re-arming timer for each filing that checks whether it has moved or is overdue. */
 import { condition, log } from '@temporalio/workflow';
 import { readFailure } from '../failures';
 import { FilingMovedOn, type FilingRun } from './filing-run';
@@ -8,7 +8,7 @@ const NOT_MOVED = 'It has not moved for longer than its state explains. See its 
 const NOT_ACTIVE =
   'The authority has not opened API access in time. The worker keeps checking; ask the authority or the service.';
 
-/** Watches a filing until its run is over. A defect ends the watch, and the filing meets it at its own next move. */
+/** Watches a filing until its run is over. A defect ends the watch only; the filing meets it at its own next move. */
 export async function watch(run: FilingRun): Promise<void> {
   try {
     await watchMoves(run);
@@ -19,17 +19,17 @@ export async function watch(run: FilingRun): Promise<void> {
   }
 }
 
-/** Asks for attention when the filing has not moved for too long, and moves it past its overdue mark. */
+/** Asks for attention when the filing has not moved for too long, and moves it to `overdue` past its mark. */
 async function watchMoves(run: FilingRun): Promise<void> {
   for (;;) {
-    // While a filing waits for a person nothing is due.
+    // Nothing is due while the filing waits for a person.
     await condition(() => run.over || nextDue(run) !== null);
     if (run.over) return;
     const due = nextDue(run);
     if (due === null) continue;
     const left = due.at - Date.now();
     if (left > 0) {
-      // What becomes due later does not touch the timer: it looks when it fires, and waits for the rest.
+      // Only an earlier due time replaces the timer; after a later one it fires, looks and waits for the rest.
       const sooner = () => run.over || (nextDue(run)?.at ?? due.at) < due.at;
       await condition(sooner, left, { summary: due.summary });
       continue;
@@ -50,7 +50,7 @@ function nextDue(run: FilingRun): { at: number; summary: string; mark: OverdueMa
   return dueAt === null ? null : { at: dueAt, summary: 'Next step becomes overdue', mark: null };
 }
 
-/** The mark that is still to be made. A pause keeps its own state until it is over. */
+/** The overdue mark, if its move is still to be made. A filing in a pause becomes overdue only after it. */
 function waitingMark(run: FilingRun): OverdueMark | null {
   const mark = run.overdueMark;
   if (!mark || mark.made || run.stopped) return null;
@@ -68,7 +68,7 @@ async function makeOverdue(run: FilingRun, mark: OverdueMark): Promise<void> {
   const { during, text, attention } = mark;
   const moved = run.move('overdue', { kind: 'overdue', text }, { attention }, () => run.state === during);
   mark.made = moved.then(() => undefined);
-  // Whoever does the work that is overdue meets its failure, which may be days later.
+  // `untilOverdue` throws a failure of this move when the work ends, which may be days later.
   mark.made.catch(() => undefined);
   if (!(await moved.catch(() => true))) mark.made = null;
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
-import { createFilingApi, type FilingApiOptions } from '../../../src/api/client';
+import { createFilingApi } from '../../../src/api/client';
 import type { Budget, BudgetSlot } from '../../../src/budget/ports';
 import type { FilingApi } from '../../../src/api/client';
 import { ApiError } from '../../../src/api/errors/api-error';
@@ -153,7 +153,7 @@ function recordingBudget(): Budget & { events: BudgetEvent[]; classes: RateClass
 }
 
 /** A client of `baseUrl` with short time-outs, and what it reported. */
-export function clientOf(baseUrl: string, options: Partial<FilingApiOptions> = {}) {
+export function clientOf(baseUrl: string, options: Partial<Parameters<typeof createFilingApi>[0]> = {}) {
   const budget = recordingBudget();
   const audited: ApiCall[] = [];
   const api: FilingApi = createFilingApi({

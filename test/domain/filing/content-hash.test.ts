@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { canonicalContent, type FilingContent } from '../../../src/domain/identity';
+import { canonicalContent } from '../../../src/domain/identity';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { mapping as sample } from '../../../dev/sample-mapping';
 
@@ -18,7 +18,8 @@ const mapping = sample({
   mappedIRMAmountFCC: 400.5,
 });
 
-const content = (rows: FilingContent['rows'], more: Partial<FilingContent> = {}) =>
+type Content = Parameters<typeof canonicalContent>[0];
+const content = (rows: Content['rows'], more: Partial<Content> = {}) =>
   canonicalContent({ exporterId: 'e-1', uploadType: 103, declaration: 'Y', rows, ...more });
 
 const reversed = (value: Mapping) => Object.fromEntries(Object.entries(value).reverse()) as unknown as Mapping;

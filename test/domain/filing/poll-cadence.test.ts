@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import type { SeenAnswer } from '../../../src/domain/filing/poll-cadence';
-import { nextPollDelayMs, type PollBounds } from '../../../src/domain/filing/poll-cadence';
+import { nextPollDelayMs, type Cadence } from '../../../src/domain/filing/poll-cadence';
 
 type PollSituation = Parameters<typeof nextPollDelayMs>[0];
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const bounds: PollBounds = { firstMs: 15 * MINUTE, minMs: 2 * MINUTE, maxMs: 15 * MINUTE };
+const bounds: Cadence['poll'] = { firstMs: 15 * MINUTE, minMs: 2 * MINUTE, maxMs: 15 * MINUTE };
 const situation = (more: Partial<PollSituation> = {}): PollSituation => ({
   ageMs: 0,
   seen: [],

@@ -33,16 +33,31 @@ it.each<[FilingState, InQuestion | null, Said, RegExp]>([
   ['processing', FOLLOWED, { as: 'filed', attemptId: 'F-1-1', requestId: 'R2' }, /^The filing is processing/],
   ['submitting', null, { as: 'not-filed' }, /^The filing is submitting/],
   ['submitting', GATE, { as: 'filed', requestId: 'R2' }, /^The filing is submitting/],
-  ['submitting', GATE, { as: 'not-filed', attemptId: 'F-1-1' }, /^F-1-1 is not what is in question \(none yet\)/],
+  ['submitting', GATE, { as: 'not-filed', attemptId: 'F-1-1' }, /^F-1-1 is not in question \(in question: none yet\)/],
   ['overdue', null, { as: 'filed', attemptId: 'F-1-1', requestId: 'R2' }, /only certificates are missing/],
   ['overdue', REQUEST, { as: 'not-filed', requestId: 'R1' }, /only certificates are missing/],
   ['overdue', FOLLOWED, { as: 'not-filed', attemptId: 'F-1-1' }, /\(request R1\), so it was filed/],
-  ['outcome_unknown', null, { as: 'not-filed', attemptId: 'F-1-1' }, /^F-1-1 is not what is in question \(none yet\)/],
-  ['outcome_unknown', null, { as: 'not-filed' }, /^Name what is answered for \(none yet\)/],
-  ['outcome_unknown', ATTEMPT, { as: 'not-filed' }, /^Name what is answered for \(F-1-1\)/],
-  ['outcome_unknown', ATTEMPT, { as: 'not-filed', attemptId: 'F-1-2' }, /^F-1-2 is not what is in question \(F-1-1\)/],
-  ['outcome_unknown', REQUEST, { as: 'not-filed', attemptId: 'F-1-1' }, /^Name what is answered for \(R1\)/],
-  ['outcome_unknown', REQUEST, { as: 'not-filed', requestId: 'R2' }, /^R2 is not what is in question \(R1\)/],
+  [
+    'outcome_unknown',
+    null,
+    { as: 'not-filed', attemptId: 'F-1-1' },
+    /^F-1-1 is not in question \(in question: none yet\)/,
+  ],
+  ['outcome_unknown', null, { as: 'not-filed' }, /^Name the attempt or request that you answer for \(none yet\)/],
+  ['outcome_unknown', ATTEMPT, { as: 'not-filed' }, /^Name the attempt or request that you answer for \(F-1-1\)/],
+  [
+    'outcome_unknown',
+    ATTEMPT,
+    { as: 'not-filed', attemptId: 'F-1-2' },
+    /^F-1-2 is not in question \(in question: F-1-1\)/,
+  ],
+  [
+    'outcome_unknown',
+    REQUEST,
+    { as: 'not-filed', attemptId: 'F-1-1' },
+    /^Name the attempt or request that you answer for \(R1\)/,
+  ],
+  ['outcome_unknown', REQUEST, { as: 'not-filed', requestId: 'R2' }, /^R2 is not in question \(in question: R1\)/],
 ])('%s, about %j: refuses %j', (state, inQuestion, said, why) => {
   expect(judged(state, inQuestion, said)).toMatch(why);
 });

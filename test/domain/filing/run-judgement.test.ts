@@ -1,9 +1,9 @@
 import { FILING_STATES, isEnd, needsAttention, stateLimitMs } from '../../../src/domain/filing/states';
-import { judgeRun, LATE_MS, type FilingRunStatus } from '../../../src/domain/filing/run-judgement';
+import { judgeRun, LATE_MS } from '../../../src/domain/filing/run-judgement';
 
 const NOW = new Date('2026-02-10T06:00:00Z');
 const before = (ms: number) => new Date(NOW.getTime() - ms);
-const running: FilingRunStatus = { status: 'running', taskAttempt: 1 };
+const running: Parameters<typeof judgeRun>[1] = { status: 'running', taskAttempt: 1 };
 const ENDED = ['gone', 'completed', 'failed', 'cancelled', 'terminated', 'timed out'] as const;
 
 describe('the run of an open filing', () => {

@@ -9,7 +9,8 @@ import type { Queryable } from '../../../src/ledger/pool';
 import { withTransaction } from '../../../src/ledger/pool';
 import { minutesLater, move, readBalance } from '../filing-support';
 import { windowIsOver } from '../../../src/ledger/gates/absence';
-import { SETTLE_MS } from '../submissions/attempt-support';
+import { judgeRefused, releaseUnfiled } from '../../../src/ledger/gates/release';
+import { SENDER, SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
 const gates = useGates();
@@ -197,6 +198,26 @@ describe('by details', () => {
     await gates.mark(await opened(filingId));
     // It uses the balance as the certificate would.
     await balanceFalls(own, 4_000, minutesLater(249));
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], openRows: 1 });
+  });
+
+  it('takes none that two persons said is another’s, although a refusal took the release back', async () => {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent();
+    await own.show(filingId, `TWIN-${filingId}`);
+    await own.look(OVER);
+    const theirs = { filingId, attemptId, notOurs: [`TWIN-${filingId}`] };
+    for (const by of ['ravi', 'meera']) await word({ ...theirs, by });
+    await own.look(minutesLater(250));
+    const second = await opened(filingId);
+    await gates.mark(second);
+    const refusal = { attemptId: second, sender: SENDER, reason: '400', answer: { kind: 'x', status: 400 }, at: LATER };
+    const released = { filingId, submission: 1, state: 'needs_correction' as const, reason: '400', at: LATER };
+    await under(filingId, (client) => judgeRefused(client, refusal).then(() => releaseUnfiled(client, released)));
+    expect(await gates.attempts(filingId)).toEqual(['marked', 'refused']);
+    // The first one was filed after all, and uses the balance; its certificate is not shown yet.
+    await readBalance(ledger, 9_995, minutesLater(251), own.exporterId, own.iec);
+    await own.look(minutesLater(252), { balances: false });
     expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], openRows: 1 });
   });
 

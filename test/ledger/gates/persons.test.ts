@@ -245,13 +245,23 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
   });
 
+  it('say so where what was certified on the IRM since was cancelled: its use was given back', async () => {
+    const sent = await looked();
+    const other = await sent.party.sent([{}], { at: minutesLater(1) });
+    await certified(other, sent.party);
+    await balanceFalls(sent.party, 9_995);
+    await sent.party.show(other.filingId, `EB-${other.filingId}`, { eBRCStatus: 'Cancelled' });
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 5 .* account for 0 of it/u));
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+  });
+
   it.each([
-    ['say so where the rows may have used all of it: a correction may take less', 4_000, stands(/fell by 6000/u)],
-    ['are not needed where more was used than the rows need, and too little is left for them', 3_999, again],
-  ])('%s', async (_, available, expected) => {
+    ['the rows may have used all of it', 4_000, /fell by 6000/u],
+    ['more was used than the rows need, and too little is left for them', 3_999, /fell by 6001/u],
+  ])('say so where %s: a correction may take less, or another IRM', async (_, available, why) => {
     const sent = await looked([{ mappedIRMAmountFCC: 6_000 }]);
     await balanceFalls(sent.party, available);
-    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(expected);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(why));
   });
 
   it('say so where the balance was not read since the window is over: an outage may hide the certificate and its use', async () => {
@@ -264,15 +274,39 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
   });
 
-  it.each([
-    ['without a snapshot', {}, null, /balances from before the send are not known/u],
-    ['before its IRM was ever read', { irmNumber: 'IRM2026000777' }, [], /IRM2026000777 was not read before the send/u],
-  ])('say so where it was sent %s: no use of the balance could show', async (_, row, held, why) => {
+  it('say so where it was sent before its IRM was ever read: no use of the balance could show', async () => {
     const own = await exporter();
-    const sent = await own.sent([row], { held });
+    const sent = await own.sent([{ irmNumber: 'IRM2026000777' }]);
     await own.look(OVER);
+    const why = /IRM2026000777 was not read before the send/u;
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(why));
     expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+  });
+
+  it('say so where the IRM was used since the last reading before a send without a snapshot', async () => {
+    const [unused, used] = [await exporter(), await exporter()];
+    const sentBy = async (own: Party) => {
+      await balanceFalls(own, 8_000, minutesLater(0.5));
+      const sent = await own.sent([{}], { held: null, at: minutesLater(1) });
+      await own.look(minutesLater(241.5));
+      return sent;
+    };
+    expect(await word({ ...about(await sentBy(unused)), by: 'ravi' })).toEqual(again);
+    const sent = about(await sentBy(used));
+    await balanceFalls(used, 7_995, minutesLater(241.5));
+    expect(await word({ ...sent, by: 'ravi' })).toEqual(stands(/fell by 5 since the send/u));
+    expect(await word({ ...sent, by: 'meera' })).toEqual(again);
+  });
+
+  it('say so where the balance of one of the number’s remittances was not known before the send', async () => {
+    const party = await exporter();
+    const { exporterId, iec } = party;
+    const later = { ...irmRecord(0, iec), irmIssueDate: '01062026', irmAvailableAmt: null };
+    await saveIrms(ledger.pool, exporterId, [irmRecord(10_000, iec), later], NOW);
+    const sent = await party.sent();
+    await party.look(OVER);
+    await balancesOf(party, [9_995, 300]);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/was not read before the send/u));
   });
 
   it('say so where the certificate that may account for it came after the balance was read', async () => {
@@ -513,7 +547,7 @@ describe('filed', () => {
     await accept(await party.sendAttempt(filingId), requestId);
     const second = { filingId, attemptId: await opened(filingId, 2) };
     await gates.mark(second.attemptId);
-    expect(await filed(second, requestId)).toEqual(refused(/is the one of submission 1/u));
+    expect(await filed(second, requestId)).toEqual(refused(/belongs to submission 1/u));
     expect(await requests(filingId)).toMatchObject([{ id: requestId }]);
   });
 
@@ -642,6 +676,22 @@ describe('filed', () => {
     const sent = await lost();
     const certificates = [{ row: 9, eBRCNumber: 'EB-NINE' }];
     expect(await word({ ...about(sent), kind: 'filed', by: 'ravi', certificates })).toEqual(refused(/no row 9/u));
+  });
+});
+
+describe('an attempt whose named request the service denies', () => {
+  it('is not filed by what was seen after that alone: until then it may have been processed', async () => {
+    const sent = await looked();
+    const named = newId();
+    await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
+    await gates.poll(sent.filingId, named, 'unknown_request', minutesLater(300));
+    const say = (minutes: number) => word({ ...about(sent), by: 'ravi', at: minutesLater(minutes) });
+    // Its certificate came meanwhile, and the look that would show it failed.
+    expect(await say(541)).toEqual(refused(/no complete look at the certificates was possible since/u));
+    await sent.party.look(minutesLater(542), { balances: false });
+    expect(await say(543)).toEqual(stands(/was not read since/u));
+    await sent.party.look(minutesLater(544));
+    expect(await say(545)).toEqual(again);
   });
 });
 

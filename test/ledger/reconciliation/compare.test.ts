@@ -93,6 +93,21 @@ it('reports of an overdue filing whether the outcome or only certificates are mi
   expect(await reconcile(95)).toEqual({ opened: 0, closed: 1, open: 0 });
 });
 
+it('reports the certificate of a row that was cancelled before it was first read', async () => {
+  const asRead = authority;
+  const firstReadAs = (status: string) =>
+    ledger.pool.query(`UPDATE certificates SET first_status = $1 WHERE ebrc_number = 'EB4'`, [status]);
+  authority = asRead.map((detail) => (detail.eBRCNumber === 'EB4' ? { ...detail, eBRCStatus: 'CANCELLED' } : detail));
+  await firstReadAs('Cancelled');
+  expect(await reconcile(100)).toEqual({ opened: 1, closed: 0, open: 1 });
+  expect(await findings()).toMatchObject([
+    { kind: 'status_changed', eBRCNumber: 'EB4', reason: 'the status is CANCELLED since it was first read' },
+  ]);
+  authority = asRead;
+  await firstReadAs('Issued');
+  expect(await reconcile(105)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
+
 it('finds exactly the differences there are, and nothing new the second time', async () => {
   const [, changed, doubled, cancelled] = authority;
   if (!changed || !doubled || !cancelled) throw new Error('no certificates');
@@ -163,6 +178,20 @@ it('closes what is gone, and keeps the rest', async () => {
   expect((await findings()).map(({ kind }) => kind)).toEqual(['utilisation_differs']);
   await readBalance(ledger, 5_000, new Date(ISSUED.getTime() + 2 * HOUR_MS));
   expect(await reconcile(300)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
+
+it('expects neither that the authority gives the amount of a cancelled certificate back nor that it does not', async () => {
+  const all = authority;
+  authority = all.map((each) => (each.eBRCNumber === 'EB4' ? { ...each, eBRCStatus: 'Cancelled' } : each));
+  await reconcile(301);
+  expect((await findings()).map(({ kind }) => kind)).toEqual(['status_changed']);
+  await readBalance(ledger, 6_000, new Date(ISSUED.getTime() + 3 * HOUR_MS));
+  await reconcile(302);
+  expect((await findings()).map(({ kind }) => kind)).toEqual(['status_changed']);
+  authority = all;
+  await readBalance(ledger, 5_000, new Date(ISSUED.getTime() + 4 * HOUR_MS));
+  await reconcile(303);
+  expect(await findings()).toEqual([]);
 });
 
 it('keeps the finding of a damaged PDF until it was fetched again', async () => {

@@ -545,7 +545,7 @@ describe('a document store that is', () => {
     await sent();
     store = await newStore();
     const send = await marked();
-    await expect(count(send)).rejects.toThrow(/another one/u);
+    await expect(count(send)).rejects.toThrow(/is not the one that has/u);
     await expect(judge(send.attemptId)).rejects.toMatchObject({ type: 'documents_unavailable' });
   });
 

@@ -11,7 +11,16 @@ import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';
 import { countSend } from '../../../src/ledger/sends/conclusion';
 import { detailOf } from '../../reports/ledger-of-a-month';
 import { attemptSteps } from '../submissions/attempt-support';
-import { EXPORTER, knowExporter, minutesLater, NOW, open as openFiling, rowsOf } from '../filing-support';
+import {
+  EXPORTER,
+  knowExporter,
+  minutesLater,
+  NOW,
+  open as openFiling,
+  readBalance,
+  readBalancesAgain,
+  rowsOf,
+} from '../filing-support';
 import { newStore, SETTINGS, useLedgerPutBack } from './put-back';
 
 const ledger = useLedgerPutBack();
@@ -166,7 +175,7 @@ it('believes nobody that something was not filed before the certificates of the 
   const filingId = await filing();
   await restored();
   const attemptId = await doubted(filingId);
-  const say = (at: Date) => word({ filingId, attemptId, by: 'ravi', at });
+  const say = (at: Date, by = 'ravi') => word({ filingId, attemptId, by, at });
   const early = { outcome: 'refused', why: expect.stringContaining(UNTIL.toISOString()) as string };
   expect(await say(minutesLater(60 + 4 * 60))).toEqual(early);
   const unread = { outcome: 'refused', why: expect.stringContaining('no complete look') as string };
@@ -174,7 +183,22 @@ it('believes nobody that something was not filed before the certificates of the 
   await look(minutesLater(60 + 4 * 60));
   expect(await say(UNTIL)).toEqual(unread);
   await look(UNTIL);
+  await readBalancesAgain(ledger, EXPORTER, UNTIL);
   expect(await say(minutesLater(60 + 8 * 60 + 1))).toEqual({ outcome: 'again' });
+});
+
+it.each([
+  ['an IRM was used since the copy', 9_999, /fell by 1 since the send/u],
+  ['it was not read since', null, /was not read since/u],
+])('needs two persons for “not filed” where %s, as no certificate may show', async (_, available, why) => {
+  const filingId = await filing();
+  await restored();
+  const attemptId = await doubted(filingId);
+  await look(UNTIL);
+  if (available !== null) await readBalance(ledger, available, UNTIL);
+  const said = { filingId, attemptId, at: minutesLater(60 + 8 * 60 + 1) };
+  expect(await word({ ...said, by: 'ravi' })).toEqual({ outcome: 'stands', why: expect.stringMatching(why) as string });
+  expect(await word({ ...said, by: 'meera' })).toEqual({ outcome: 'again' });
 });
 
 it('counts a certificate of the lost time against “not filed”, although it was issued long before the restore', async () => {

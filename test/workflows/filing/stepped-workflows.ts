@@ -16,7 +16,7 @@ const SOON = { summary: 'overdue', during: 'collecting' as const, text: '', atte
 function takenUp(filing: OpenedFiling, settings: FilingRun['settings']): FilingRun {
   const run = new FilingRun({} as FileInput);
   run.settings = settings;
-  run.hasRead();
+  run.markRead();
   run.adopt(filing);
   void watch(run);
   return run;
@@ -27,7 +27,7 @@ export async function overdueBehindItsEnd(filing: OpenedFiling, settings: Filing
   const run = takenUp(filing, settings);
   await untilOverdue(run, { ...SOON, at: Date.now() + 1_000 }, async () => {
     const written = run.step(() => sleep(3_000).then(() => ({ filing: null })));
-    const ended = run.took({ ...run.now, seq: filing.seq + 1, state: 'certified', dueAt: null });
+    const ended = run.adoptState({ ...run.now, seq: filing.seq + 1, state: 'certified', dueAt: null });
     await Promise.all([written, ended]);
     // Until whatever was queued behind the end has been written.
     await sleep(3_000);
@@ -49,7 +49,7 @@ export async function overdueDuringWork(filing: OpenedFiling, settings: FilingRu
 export async function notMoving(filing: OpenedFiling, settings: FilingRun['settings']): Promise<string> {
   const run = new FilingRun({} as FileInput);
   run.settings = settings;
-  run.hasRead();
+  run.markRead();
   run.adopt({ ...filing, dueAt: Date.now() + 1_000 });
   await watch(run);
   return run.state;

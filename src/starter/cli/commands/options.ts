@@ -16,12 +16,12 @@ import { userInfo } from 'node:os';
 import { stat } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 
-/** Who runs a command, if `--by` is not given: the user of the operating system. */
+/** Default of `--by`: the user of the operating system. */
 function currentUser(): string {
   try {
     return userInfo().username;
   } catch {
-    // A container's user may have no name.
+    // In a container the user may have no name.
     return 'unknown';
   }
 }
@@ -35,7 +35,7 @@ export const byOption = () =>
 export const channelOption = () =>
   new Option('--channel <channel>', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
 
-/** @param when what it is for; the types are listed where that is left out */
+/** @param when when the option is needed; default: if the file does not have it, followed by the list of types */
 export const uploadTypeOption = (when?: string) => {
   const codes = Object.keys(UPLOAD_TYPES);
   const types = Object.entries(UPLOAD_TYPES).map(([code, name]) => `${code} ${name}`);
@@ -68,7 +68,7 @@ export const allowDuplicateOption = () =>
     return [...(before ?? []), ...permitted];
   });
 
-/** `5s`, `2h`, … as milliseconds. */
+/** Parses `5s`, `2h`, … to milliseconds. */
 export function durationArgument(text: string): number {
   const ms = parseDuration(text);
   if (ms === null) throw new InvalidArgumentError('Give a number with ms, s, m, h or d, such as 90s.');
@@ -83,7 +83,7 @@ const wholeNumber = (least: number, most: number, advice: string) => (text: stri
 
 const limitArgument = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Give a whole number from 1.');
 
-/** Which filing of its reference is meant, from 2. */
+/** The number of a filing under its reference, from 2. */
 export const numberArgument = wholeNumber(
   2,
   Number.MAX_SAFE_INTEGER,
@@ -93,14 +93,14 @@ export const numberArgument = wholeNumber(
 /** A TCP port; 0 takes a free one. */
 export const portArgument = wholeNumber(0, 65_535, 'A port is a number from 0 to 65535.');
 
-/** Of an option that may be given several times. */
+/** Collects the values of an option that may be given several times. */
 export const several = (text: string, before: string[] = []): string[] => [...before, text.trim()];
 
 export interface ListPart extends PartOfList {
   jsonl?: boolean;
 }
 
-/** @param entry what names an entry of the list */
+/** @param entry what identifies an entry of the list, as `--after` takes it */
 export function withListOptions(command: Command, entry: string): Command {
   return command
     .option('--limit <n>', 'no more than these', limitArgument)
@@ -108,7 +108,7 @@ export function withListOptions(command: Command, entry: string): Command {
     .option('--jsonl', 'print one JSON text a line, while the list is read');
 }
 
-/** Prints a list while it is read, and how to get the rest. @param nameOf what `--after` takes */
+/** Prints a list while it is read, and says how to get the rest. @param nameOf the value of an entry for `--after` */
 export async function printList<T>(
   { terminal }: Cli,
   pages: AsyncIterable<readonly T[]>,
@@ -126,9 +126,9 @@ export async function printList<T>(
     terminal.note(`These are ${count}; more with --after "${nameOf(last)}", or a larger --limit.`);
 }
 
-/** Prints where a server listens, and returns on Ctrl-C and SIGTERM. */
+/** Prints the address of a server, and returns on Ctrl-C or SIGTERM. */
 export async function stayUp({ terminal }: Cli, shown: object, page: () => Page): Promise<void> {
-  // One line, so that a program that started it can continue after the first line.
+  // On one line, so that a program that starts it can read one line and go on.
   if (terminal.json) terminal.stdout.write(`${JSON.stringify(shown)}\n`);
   else terminal.result(shown, page);
   await new Promise<void>((resolve) => {
@@ -140,7 +140,7 @@ export async function stayUp({ terminal }: Cli, shown: object, page: () => Page)
 export const strictOption = () =>
   new Option('--strict', 'refuse rows that, by their warnings, are usually rejected or would be certified twice');
 
-/** Options and callbacks of a command that may wait for a filing; progress goes to stderr. */
+/** Options and callbacks of a command that may wait for a filing. Progress goes to stderr. */
 export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {
   const { terminal } = cli;
   const progress = terminal.progress();
@@ -163,14 +163,14 @@ export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {
       });
     }
   };
-  if (wait) cli.onInterrupt(() => goesOn(last?.filingId ?? null));
+  if (wait) cli.onInterrupt(() => interruptText(last?.filingId ?? null));
   return { wait: wait ?? false, onProgress, onNotice: (notice) => terminal.note(notice) };
 }
 
-/** Places in a queue change while a command waits. */
+/** How often the place in a queue is read again while a command waits. */
 const READ_AGAIN_MS = 20_000;
 
-/** As the ledger knows it; null where it cannot be read now. */
+/** What the ledger says the filing waits for; null if it cannot be read now. */
 async function waitingOf(cli: Cli, filingId: string): Promise<Waiting | null> {
   try {
     return (await (await cli.reader()).show(filingId)).waiting;
@@ -179,7 +179,7 @@ async function waitingOf(cli: Cli, filingId: string): Promise<Waiting | null> {
   }
 }
 
-const goesOn = (filingId: string | null): string =>
+const interruptText = (filingId: string | null): string =>
   filingId === null
     ? 'If it was started already, it continues, and `ebrc list` shows it. Repeating the command files nothing twice.'
     : `The filing continues; only this command ended. \`ebrc show ${filingId}\` shows its state.`;
@@ -191,11 +191,11 @@ export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCod
   return exitCodeOf(outcome);
 }
 
-/** Of a command that files: ended without all its certificates is refused, at least in part. */
+/** The exit code of a command that files. A filing that ended without all its certificates counts as refused. */
 function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
   if (waits) return EXIT.waiting;
   if (filing.state === 'refused') return EXIT.refused;
-  // Without an id it was started, and no worker has recorded it yet.
+  // A filing without an id was started, but no worker has recorded it yet.
   if (filing.filingId === null || !isEnd(filing.state as FilingState)) return EXIT.done;
   return filing.state === 'certified' ? EXIT.done : EXIT.refused;
 }
@@ -204,13 +204,13 @@ export const forceOption = () => new Option('--force', 'replace a file that exis
 
 export interface WriteOptions {
   output: string;
-  /** `--force`: an existing file is replaced. */
+  /** `--force`: replace an existing file. */
   force?: boolean;
 }
 
 /**
- * Checks the file of `-o` first. An existing one is refused: somebody may have filled it in. Terminals and devices
- * pass.
+ * Checks the file of `-o` before any work. An existing file is refused, because somebody may have filled it in.
+ * Terminals and devices are accepted.
  * @param endings such as `.xlsx`
  * @throws UsageError that says what to write instead
  */

@@ -1,4 +1,4 @@
-/** Looks at a submission: at its requests, and rounds of evidence about one of unknown outcome. */
+/** Polls a submission's requests, and gathers evidence about a submission of unknown outcome. */
 import type { Evidence } from '../../../activities/filings/looks';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { FilingMovedOn, type FilingRun } from '../filing-run';
@@ -11,13 +11,13 @@ const MIN_ROUND_MS = 5_000;
 const MAX_ROUND_MS = 10 * 60_000;
 const ROUND_AFTER_ASKING_MS = 60 * 60_000;
 
-/** Between two rounds of evidence: closer while an answer may appear, hourly once a person has been asked. */
+/** Time between two rounds of evidence: shorter within the settle window, up to an hour once a person was asked. */
 export function roundMs(settleAfterMs: number, asked: boolean): number {
   const within = Math.min(MAX_ROUND_MS, Math.max(MIN_ROUND_MS, settleAfterMs / ROUNDS_IN_WINDOW));
   return asked ? Math.min(ROUND_AFTER_ASKING_MS, within * 6) : within;
 }
 
-/** The options that name what agrees, with its values where only one row and one certificate can be meant. */
+/** The options that name agreeing certificates, filled in when only one row and one certificate can be meant. */
 export function namingOptions(evidence: Evidence | null): { certificate: string; notOurs: string } {
   const pair = evidence?.pair;
   return pair
@@ -25,7 +25,7 @@ export function namingOptions(evidence: Evidence | null): { certificate: string;
     : { certificate: '--certificate ROW=NUMBER', notOurs: '--not-ours NUMBER for each of them' };
 }
 
-/** Live balances, then certificates; once more where a balance contradicts one. A failed look is null. */
+/** Reads balances, then certificates; again if a balance contradicts a certificate. @returns null after a failure */
 export async function gather(run: FilingRun, submission: number, attemptId: string | null): Promise<Evidence | null> {
   const evidence = await look(run, submission, attemptId);
   return evidence && evidence.contradicted.length > 0 ? look(run, submission, attemptId) : evidence;
@@ -38,40 +38,40 @@ async function look(run: FilingRun, submission: number, attemptId: string | null
   );
 }
 
-/** Looks at the certificates, and certifies the rows whose certificates are there. */
+/** Looks at the certificates and certifies the rows that have theirs. */
 export async function gatherEvidence(run: FilingRun, submission: number, attemptId: string | null): Promise<Evidence> {
   const { filingId, exporterId } = run;
   const look = run.calls('helpful', 'Look for certificates of the lost submission', 'details', 1);
   const args = { filingId, submission, exporterId, attemptId };
   const { filing, ...evidence } = await interruptible(run, () => look.gatherEvidence(args));
-  await run.took(filing);
+  await run.adoptState(filing);
   return evidence;
 }
 
-/** Asks once, beside other evidence: a failure is an event, and no evidence of anything. */
+/** Polls the requests once. @returns null after a failure, which an event records and which is no evidence */
 export function lookAtRequest(run: FilingRun, submission: number): Promise<PollResult | null> {
   const problem = { kind: 'poll_refused', text: 'The request could not be asked about' };
   return helpful(run, problem, () => pollRequests(run, submission, 'helpful'));
 }
 
-/** Whether a request of the submission is still to be asked about. One of a settled submission is the sweep's. */
+/** Whether the run still polls a request of the submission. The sweep polls those of settled submissions. */
 export const isFollowed = ({ state, requests }: SubmissionStage): boolean =>
   state !== 'settled' && requests.some((request) => request.state === 'followed');
 
 /**
- * Asks once about the filing's other submissions: they have their outcome while this one waits for days.
- * @throws FilingMovedOn where rows of one are in doubt now: the first submission in doubt is asked about
+ * Polls the filing's other submissions once, so that they get their outcome although this one may wait for days.
+ * @throws FilingMovedOn when rows of one are in doubt: the run then takes up the first submission in doubt
  */
 export async function lookAtOthers(run: FilingRun, submission: number): Promise<void> {
   for (const { submission: other } of run.now.submissions) {
     if (other === submission || !isFollowed(run.stage(other))) continue;
     const polled = await lookAtRequest(run, other);
     if (polled?.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
-    await run.took(polled?.filing);
+    await run.adoptState(polled?.filing);
   }
 }
 
-/** Asks until there is an outcome; as a look, once. */
+/** Polls the requests until there is an outcome; with profile `helpful` only once. */
 export function pollRequests(
   run: FilingRun,
   submission: number,

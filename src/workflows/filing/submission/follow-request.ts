@@ -1,4 +1,4 @@
-/** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
+/** Polls from the acknowledgement until every record has an outcome, however long the authority takes. */
 import { ActivityFailure } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult } from '../../../activities/filings/poll-status';
@@ -15,12 +15,12 @@ import { acknowledgedAs, settleUnknown } from './unknown-outcome';
 
 const followed = ({ requests }: SubmissionStage) => requests.find(({ state }) => state === 'followed');
 
-/** Follows the requests of a submission to their end; its rows are settled then. */
+/** Follows the requests of a submission until they end and its rows are settled. */
 export async function followRequest(run: FilingRun, submission: number): Promise<void> {
   const stage = run.stage(submission);
   const request = followed(stage);
   const due = (request?.since ?? Date.now()) + run.settings.overdueAfterMs;
-  // A run that takes up an overdue request leaves the filing as it is; another submission of it may be in time.
+  // A run that resumes an overdue request keeps the filing overdue; a later submission's request may not be due yet.
   const note = processingNote(request?.requestId ?? null);
   const moved = run.state === 'processing' && run.now.text === note.text;
   if (!moved && (run.state !== 'overdue' || due > Date.now())) await run.move('processing', note);
@@ -44,7 +44,7 @@ export async function followRequest(run: FilingRun, submission: number): Promise
   if (polled?.requestId) await settleStatement(run, submission, polled.requestId);
 }
 
-/** @returns what the service says of a request instead of an outcome; null where every row has its outcome */
+/** @returns the service's statement that nothing was filed; null when every row has its outcome */
 async function poll(run: FilingRun, submission: number): Promise<PollResult | null> {
   for (let refusals = 0; ;) {
     let polled: PollResult;
@@ -66,7 +66,7 @@ async function poll(run: FilingRun, submission: number): Promise<PollResult | nu
     }
     if (polled.outcome === 'statement') return polled;
     if (polled.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
-    await run.took(polled.filing);
+    await run.adoptState(polled.filing);
     if (polled.outcome === 'settled' || (await filledByDetails(run, submission))) return null;
     await lookAtOthers(run, submission);
     await run.wait(
@@ -77,7 +77,7 @@ async function poll(run: FilingRun, submission: number): Promise<PollResult | nu
   }
 }
 
-/** The service says of a request that nothing of it was filed: that is looked into. */
+/** Settles a submission of whose request the service says that nothing was filed. */
 async function settleStatement(run: FilingRun, submission: number, requestId: string): Promise<void> {
   const stage = run.stage(submission);
   const what = `${acknowledgedAs(stage)}, and nothing of request ${requestId} is known or listed there`;
@@ -86,7 +86,7 @@ async function settleStatement(run: FilingRun, submission: number, requestId: st
   if (settled.outcome !== 'settled') throw new FilingMovedOn('the request is followed again');
 }
 
-/** What was filed is asked about until the service answers, however it refuses: somebody has to see why it does. */
+/** After a refused poll: asks for attention and polls again later, because what was filed needs an outcome. */
 async function askAgainLater(run: FilingRun, submission: number, { message }: ReadFailure, refusals: number) {
   const attention = `Request ${followed(run.stage(submission))?.requestId} cannot be asked about: ${message} It is retried automatically, within 15 minutes.`;
   await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
@@ -94,19 +94,19 @@ async function askAgainLater(run: FilingRun, submission: number, { message }: Re
   if (run.requests.answered) await takeAnswer(run, submission);
 }
 
-/** The authority is done but did not list every row: fetch-details may. */
+/** Fills rows from fetch-details where the authority is done but left rows out. @returns whether none is open */
 async function filledByDetails(run: FilingRun, submission: number): Promise<boolean> {
   const { filingId, exporterId } = run;
-  // The balances bear a certificate out: they have to be read after its issue, and before the look that shows it.
+  // Balances have to confirm a certificate, so they are read after its issue and before the look that shows it.
   await freshenBalances(run);
   const details = run.calls('api', 'Fill rows from the certificate details', 'details');
   const problem = { kind: 'no_details', text: 'The certificate details could not be read' };
   const found = await helpful(run, problem, () => details.fetchCertificates({ filingId, exporterId, submission }));
-  await run.took(found?.filing);
+  await run.adoptState(found?.filing);
   return found?.open === 0;
 }
 
-/** A person names another request under which the submission is processed, or its certificates. */
+/** Carries out a person's answer, e.g. another request id. @throws FilingMovedOn when it was carried out */
 async function takeAnswer(run: FilingRun, submission: number): Promise<void> {
   const carried = await carryOutAnswer(run, submission);
   if (carried) throw new FilingMovedOn('a person’s answer was carried out');

@@ -1,4 +1,4 @@
-/** Opening the attempt that a submission is sent with, after a look at what exists before the send. */
+/** Opens the attempt to send a submission with, after a snapshot of the certificates that exist before the send. */
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { OpenedAttempt } from '../../../activities/filings/attempts';
 import type { Evidence } from '../../../activities/filings/looks';
@@ -12,14 +12,14 @@ import { FilingRefused } from '../finish-filing';
 import { gather, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
-/** The attempt to send with, or one sent already; null: past sending. @throws FilingMovedOn */
+/** @returns the attempt to send with, or one sent already; null if there is nothing to send. @throws FilingMovedOn */
 export async function openNext(
   run: FilingRun,
   submission: number,
   again: boolean,
 ): Promise<{ attemptId: string; verdict: AttemptVerdict } | null> {
   run.stopIfGivenUp();
-  await run.requests.putAside('The last attempt was proven not to be sent, so there is nothing to resolve.');
+  await run.requests.closeResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
   if (again) await prepareFiling(run);
   if (run.state !== 'submitting') await run.move('submitting', submitting(run, run.stage(submission)).event);
   const snapshot = await takeSnapshot(run, submission);
@@ -45,7 +45,7 @@ export function submitting(run: FilingRun, stage: SubmissionStage): FirstMove {
   return submittingMove(stage, run.now.submissions.length);
 }
 
-/** After a restore of ledger and documents alike: what was sent in the time that is lost has to show first. */
+/** After a restore of ledger and documents: reads what was filed in the lost time before anything is sent. */
 async function readCertificatesFirst(run: FilingRun, { until, from }: { until: number; from: number }): Promise<void> {
   const text =
     `ledger and documents were put back together: nothing is sent before ${new Date(until).toISOString()}, when the ` +
@@ -55,7 +55,7 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
   const { exporterId } = run;
   const calls = run.calls('api', 'Read certificates issued since the backup', 'details', 2);
   const { settleAfterMs } = run.settings;
-  // Without a complete look for a whole window, what was filed in the lost time is a question for a person.
+  // If no look is complete within a settle window, a person is asked what was filed in the lost time.
   for (const began = Date.now(); ; await run.wait(roundMs(settleAfterMs, false), 'Read the certificates again')) {
     const last = Date.now() - began >= settleAfterMs;
     const look = () => calls.lookAtCertificates({ exporterId, from, last });
@@ -65,10 +65,10 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
   await run.move(run.state, { kind: 'resumed', text: 'resumed' });
 }
 
-/** Between two looks at certificates that agree with rows which were treated as not filed. */
+/** Time between two looks when certificates agree with rows that were released as not filed. */
 const AGREEING_CHECK_MS = 60 * 60_000;
 
-/** Rows were released as not filed: a complete look has to show no certificate first, or two persons speak. */
+/** Rows were released as not filed: a complete look must show no agreeing certificate, or two persons must say so. */
 async function confirmAbsence(
   run: FilingRun,
   submission: number,
@@ -79,7 +79,7 @@ async function confirmAbsence(
   const began = Date.now();
   const round = async ({ from, agreeing }: Extract<OpenedAttempt, { outcome: 'look' }>): Promise<void> => {
     const over = Date.now() - began >= settings.settleAfterMs;
-    // A certificate that agrees may be the rows' own, which came late.
+    // An agreeing certificate may be the rows' own that came late.
     const found = agreeing.length > 0 ? await gather(run, submission, null) : null;
     if (found && found.adopted.length > 0) return;
     if (agreeing.length > 0 || over) await askToConfirm(run, submission, agreeing, found);
@@ -93,8 +93,8 @@ async function confirmAbsence(
     await carryOutAnswer(run, submission, () => Promise.resolve());
   };
   await requests.whileAnswering({ attemptId: null, requestId: null }, async () => {
-    for (let kept: OpenedAttempt | { outcome: 'differs' } = first; kept.outcome === 'look'; kept = await open())
-      await round(kept);
+    for (let opened: OpenedAttempt | { outcome: 'differs' } = first; opened.outcome === 'look'; opened = await open())
+      await round(opened);
   });
 }
 
@@ -108,7 +108,7 @@ async function askToConfirm(
   const why =
     agreeing.length > 0
       ? `Submission ${submission} has rows that were treated as not filed, and ${certificatesAgree(agreeing)} with them`
-      : `Rows of submission ${submission} were treated as not filed, and the certificates cannot be looked at since`;
+      : `Rows of submission ${submission} were treated as not filed, and no look at the certificates was possible since`;
   const answer =
     agreeing.length > 0
       ? `${notOurs} --note TEXT, or, where they are these rows’ own: ebrc resolve ${run.filingId} --as filed ${certificate}`
@@ -119,7 +119,7 @@ async function askToConfirm(
   await run.move(run.state, { kind: 'agreeing', text: attention }, { attention, needsAttention: true });
 }
 
-/** Notes what exists before the send with the attempt. Without it only a person settles an unknown outcome. */
+/** Stores the certificates from before the send and opens the attempt. Without them only a person settles a doubt. */
 function takeSnapshot(run: FilingRun, submission: number) {
   const { exporterId } = run;
   const { attempts: after } = run.stage(submission);

@@ -1,4 +1,4 @@
-/** A person's answer about a send: checked at the service where it names a request, and carried out. */
+/** A person's answer about a send or a request: checked, at the service if it names a request, and carried out. */
 import { type Carried, SECOND_PERSON } from '../../../domain/filing/questions';
 import { sentAs } from '../../../domain/filing/attempt';
 import { orNull } from '../../failures';
@@ -7,11 +7,14 @@ import { stepOnceWhole } from '../pauses';
 import { freshenBalancesOnce } from '../prepare-filing';
 import { gatherEvidence } from './evidence';
 
-/** Carries the open answer out, or refuses its update. @param look what appeared since @returns the outcome, or null */
+/**
+ * Carries out the recorded answer, or refuses its update.
+ * @param look reads what changed since the last look. @returns the outcome; null when nothing was carried out
+ */
 export async function carryOutAnswer(
   run: FilingRun,
   submission: number,
-  // For a person who waits: what a filing would wait out (bad credentials, our own access) ends the look.
+  // A person is waiting: bad credentials or missing access end this look, where a filing would wait.
   look: (attemptId: string | null) => Promise<unknown> = async (attemptId) => {
     await orNull(() => freshenBalancesOnce(run));
     await orNull(() => gatherEvidence(run, submission, attemptId));
@@ -30,7 +33,7 @@ export async function carryOutAnswer(
       return null;
     }
   } else {
-    // The last look may be an hour old: what appeared since, or used the balance, would be filed a second time.
+    // The last look may be an hour old; without a new one, rows certified since would be filed a second time.
     await look(inQuestion?.requestId ? null : attemptId);
   }
   const event = { kind: 'resolved', who: by, text: note, data };
@@ -46,13 +49,13 @@ export async function carryOutAnswer(
     );
     return null;
   }
-  run.requests.resolved();
+  run.requests.clearResolution();
   if (carried.outcome === 'filed' && requestId && attemptId)
     run.noteSend(sentAs(attemptId, { requestId, sentAt: Date.now() }));
   return carried;
 }
 
-/** Why a request id that a person gave cannot be taken, or null. One that cannot be checked now is not believed. */
+/** Why a request id that a person gave is refused, or null. It is also refused while the service cannot confirm it. */
 async function doubtAbout(run: FilingRun, requestId: string): Promise<string | null> {
   const { exporterId } = run;
   const summary = `Check that the service has request ${requestId}`;

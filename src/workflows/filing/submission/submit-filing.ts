@@ -1,4 +1,4 @@
-/** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
+/** Sends a submission, one attempt at a time; the next only after the one before was judged as not filed. */
 import { counted } from '../../../domain/text';
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
@@ -17,17 +17,17 @@ import { openNext } from './open-attempt';
 import { acknowledgedAs, settleUnknown, type Doubt } from './unknown-outcome';
 
 type Sent =
-  /** `adopted`: what the ledger has taken over of it, where it is known to. */
+  /** `adopted`: what the submit activity already recorded of the answer. */
   | { verdict: 'answered'; answer: StoredAnswer; attemptId: string; sentBy?: string; adopted?: AdoptedAnswer | null }
   | { verdict: 'not_sent'; failure: ReadFailure; answer: StoredAnswer | null }
   | { verdict: 'unknown'; reason: string };
 
-/** After the HTTP time-out an answer may still be on its way into the ledger for this long. */
+/** How long after the HTTP time-out an answer may still be on its way into the ledger. */
 const LATE_ANSWER_MS = 30_000;
-/** From this many attempts in a row that did not get through, somebody should look. */
+/** After this many attempts in a row that were not sent, the filing needs attention. */
 const ATTEMPTS_UNTIL_ATTENTION = 4;
 
-/** Brings a submission to the service, or settles it. @throws FilingRefused, FilingGivenUp, FilingMovedOn */
+/** Sends a submission, or settles it. @throws FilingRefused, FilingGivenUp, FilingMovedOn */
 export async function submitOne(run: FilingRun, submission: number): Promise<void> {
   const stage = run.stage(submission);
   const last = stage.requests.at(-1);
@@ -37,17 +37,17 @@ export async function submitOne(run: FilingRun, submission: number): Promise<voi
     if (await settle(run, submission, { requestId, attemptId: stage.attempt?.attemptId ?? null, reason })) return;
   }
   const { attempt: before } = run.stage(submission);
-  let left = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
+  let earlier = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
   for (let failures = 0, again = false; ;) {
-    const attempt = left ?? (await openNext(run, submission, again));
+    const attempt = earlier ?? (await openNext(run, submission, again));
     again = true;
     if (attempt === null) return;
-    // An attempt that an earlier run left, or that is sent already, is read and never sent again.
+    // An attempt of an earlier run, or one that was sent already, is only read and never sent again.
     const sent: Sent =
-      left || attempt.verdict !== 'open'
+      earlier || attempt.verdict !== 'open'
         ? await readMarks(run, attempt.attemptId, null)
         : await send(run, stage, attempt.attemptId);
-    left = null;
+    earlier = null;
     if (sent.verdict === 'answered') {
       if (await adopt(run, submission, sent)) return;
       continue;
@@ -71,7 +71,7 @@ async function send(run: FilingRun, stage: SubmissionStage, attemptId: string): 
     const submitted: Submitted | null = await (bulk
       ? run.calls('submit', `Upload the workbook of ${what}`, 'bulk').submitBulk(args)
       : run.calls('submit', `Push ${what}`, 'push').submitPush(args));
-    // An operator can complete the activity without its answer: then the ledger tells.
+    // An operator can complete the activity by hand without its answer: then the ledger is read.
     if (submitted?.answer?.kind === 'accepted') return { verdict: 'answered', attemptId, ...submitted };
   } catch (error) {
     failure = readFailure(error);
@@ -79,7 +79,7 @@ async function send(run: FilingRun, stage: SubmissionStage, attemptId: string): 
   return readMarks(run, attemptId, failure);
 }
 
-/** Reads an attempt whose activity failed, was lost, or belonged to an earlier run. */
+/** Reads the ledger's verdict on an attempt whose activity failed, was lost, or belonged to an earlier run. */
 async function readMarks(run: FilingRun, attemptId: string, failure: ReadFailure | null): Promise<Sent> {
   const { sentBy } = failure?.details ?? {};
   const refusal = failure && wasRefused(failure) && sentBy ? { reason: failure.kind ?? '', sentBy } : null;
@@ -87,7 +87,7 @@ async function readMarks(run: FilingRun, attemptId: string, failure: ReadFailure
     run.steps('Read the attempt').readAttempt({ attemptId, seq, ...(refusal && { refusal }) });
   const read = () => stepOnceWhole(run, step, { inRun: failure !== null });
   let reading = await read();
-  // The exchange is over when its own activity has failed with it; otherwise the request may still be under way.
+  // After `outcome_unknown` the exchange is over; after any other failure the request may still be under way.
   if (reading.verdict === 'marked' && reading.underWay && failure?.kind !== 'outcome_unknown') {
     const timeoutMs = Math.max(run.settings.httpTimeoutMs, reading.timeoutMs ?? 0);
     const over = (reading.markedAt ?? Date.now()) + timeoutMs + LATE_ANSWER_MS;
@@ -106,7 +106,7 @@ function judge(run: FilingRun, reading: AttemptReading, failure: ReadFailure | n
     const lost: ReadFailure = { kind: null, message: reading.reason ?? 'nothing was sent', details: {} };
     return { verdict: 'not_sent', failure: failure ?? lost, answer: reading.answer };
   }
-  // The ledger was put back to a state from before the attempt, and is whole: no other execution of it has sent.
+  // The ledger, restored from before the attempt, is complete: no other execution of the attempt has sent.
   if (reading.verdict === null && failure?.kind && decide(operationOf(run), failure.kind).action !== 'unknown')
     return { verdict: 'not_sent', failure, answer: null };
   return { verdict: 'unknown', reason: failure?.message ?? reading.reason ?? 'the worker that sent it was lost' };
@@ -114,22 +114,22 @@ function judge(run: FilingRun, reading: AttemptReading, failure: ReadFailure | n
 
 const operationOf = ({ filing }: FilingRun) => (filing?.channel === 'bulk' ? 'bulkUpload' : 'pushIrm');
 
-/** Whether the service itself refused the submission, readably: then nothing of it was accepted. */
+/** Whether the service refused the submission by a readable answer, so that nothing of it was accepted. */
 function wasRefused({ kind, details }: ReadFailure): boolean {
   return kind !== null && kind !== 'outcome_unknown' && kind !== 'unexpected' && typeof details.status === 'number';
 }
 
-/** Takes an answer over; one without a request id is settled like a lost one. @returns false to send again */
+/** Adopts an answer; one without a request id is settled like a lost answer. @returns false to send again */
 async function adopt(
   run: FilingRun,
   submission: number,
   { attemptId, answer, sentBy, adopted: known }: Omit<Extract<Sent, { verdict: 'answered' }>, 'verdict'>,
 ): Promise<boolean> {
   const { requestId = null, dgftAckId, ackStatus } = answer;
-  // An answer comes within one HTTP time-out of its mark.
+  // The earliest time of the send: an answer comes within one HTTP time-out of the mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
   run.noteSend(sentAs(attemptId, { requestId, sentBy, sentAt, dgftAckId, ackStatus }));
-  if (known) await run.took(known.filing);
+  if (known) await run.adoptState(known.filing);
   const step = run.steps('Record the acknowledgement');
   const adopt = () => step.adoptAnswer({ attemptId, answer, sentBy });
   const adopted = known ?? (await stepOnceWhole(run, adopt, { inRun: true }));
@@ -138,7 +138,7 @@ async function adopt(
   return settle(run, submission, { attemptId, requestId: null, reason, answered: true });
 }
 
-/** @returns false when the submission is to be sent again. @throws FilingMovedOn when a request of it is followed */
+/** @returns false to send the submission again. @throws FilingMovedOn when one of its requests is followed */
 async function settle(run: FilingRun, submission: number, doubt: Doubt): Promise<boolean> {
   const outcome = await settleUnknown(run, submission, doubt);
   if (outcome.outcome === 'answered') return adopt(run, submission, outcome);
@@ -148,7 +148,7 @@ async function settle(run: FilingRun, submission: number, doubt: Doubt): Promise
   return false;
 }
 
-/** Nothing was accepted: wait for what is missing, refuse the filing, or wait and let the next attempt come. */
+/** After an attempt that was not filed: waits out a pause, refuses the submission, or waits for the next attempt. */
 async function notSent(
   run: FilingRun,
   submission: number,

@@ -1,4 +1,4 @@
-/** An unknown outcome: an answer was lost, or the service says that nothing was filed. A person is asked last. */
+/** Settles an unknown outcome: a lost answer, or the service's statement that nothing was filed. Asks a person last. */
 import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/looks';
@@ -6,35 +6,35 @@ import { NOT_FILED, type StoredAnswer, sentAs } from '../../../domain/filing/att
 import { certificatesAgree } from '../../../domain/filing/questions';
 import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
-import { collectAlone, takeRefusal } from '../finish-filing';
+import { collectAlone, adoptRefusal } from '../finish-filing';
 import { gather, lookAtOthers, lookAtRequest, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
 export type Settled =
   | { outcome: 'answered'; answer: StoredAnswer; attemptId: string }
-  /** A request is being processed: the one that was in question, or one that a person found. */
+  /** A request is being processed. */
   | { outcome: 'followed' }
-  /** Nothing was filed: a person states it, or the worker that held the attempt recorded that it wrote nothing. */
+  /** Nothing was filed: a person says so, or the ledger's verdict on the attempt does. */
   | { outcome: 'resend' }
-  /** Every row has its outcome, or is free because nothing of it was filed. */
+  /** Every row has its outcome, or was freed because nothing was filed. */
   | { outcome: 'settled' };
 
-/** More certificates than these are in the evidence, not in the question. */
+/** The most certificates that the question names; the evidence holds all. */
 const CANDIDATES_NAMED = 5;
-/** As many of the reasons of a failed acknowledgement. */
+/** The most reasons of a failed acknowledgement that a text names. */
 const REASONS_NAMED = 5;
 
 export type Doubt = { reason: string } & (
   | {
       attemptId: string;
       requestId: null;
-      /** It has an answer already, without a request to ask about. */ answered?: boolean;
+      /** The attempt has an answer without a request id to poll. */ answered?: boolean;
     }
   /** The service does not know the request, or reports it Errored with nothing listed, or lists other rows. */
   | { attemptId: string | null; requestId: string }
 );
 
-/** Gathers evidence until an answer, a certificate for every row, or a person settles the submission. */
+/** Gathers evidence until an answer, a certificate for every row, the service's statement or a person settles it. */
 export async function settleUnknown(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled> {
   return run.requests.whileAnswering(doubt, () => gatherUntilSettled(run, submission, doubt));
 }
@@ -44,8 +44,8 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
   const since = await begin(run, submission, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
-    const known = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
-    if (known) return known;
+    const settled = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
+    if (settled) return settled;
     const carried = await carryOutAnswer(run, submission);
     if (run.state === 'collecting') return { outcome: 'settled' };
     if (carried?.outcome === 'again') return { outcome: 'resend' };
@@ -58,7 +58,7 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
       if (concluded) return concluded;
       if (!asked) await ask(run, submission, doubt, evidence);
       asked = true;
-      // The answer may take days: what is certified already gets its PDFs.
+      // A person's answer may take days; collect the PDFs of rows that are certified already.
       await collectAlone(run);
     }
     await run.wait(
@@ -69,7 +69,7 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
   }
 }
 
-/** Shows the question. @returns from when on its window counts: a run that takes it over does not start it again */
+/** Shows the question. @returns when its settle window began; a run that takes the question over keeps it */
 async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<number> {
   const { settleAfterMs } = run.settings;
   const { reason } = doubt;
@@ -99,7 +99,7 @@ async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<
   return since;
 }
 
-/** Reads an attempt that a worker may have closed since; a proof that nothing was sent goes on to the next attempt. */
+/** Reads whether the attempt was answered or closed since; proven unsent, the filing moves to `submitting`. */
 async function readAttemptNews(
   run: FilingRun,
   { attemptId, answered = false }: { attemptId: string; answered?: boolean },
@@ -110,8 +110,8 @@ async function readAttemptNews(
     step.readAttempt({ attemptId, seq, unsent: run.nextMove('submitting', event) }),
   );
   if (late.filingEnded) throw new FilingMovedOn('The filing has ended.');
-  const known = answered && late.attemptId === attemptId;
-  if (!known && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
+  const isKnownAnswer = answered && late.attemptId === attemptId;
+  if (!isKnownAnswer && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
     return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
   }
   return late.verdict !== null && NOT_FILED.includes(late.verdict) ? { outcome: 'resend' } : null;
@@ -119,7 +119,7 @@ async function readAttemptNews(
 
 async function readRequestNews(run: FilingRun, submission: number): Promise<Settled | null> {
   const polled = await lookAtRequest(run, submission);
-  await run.took(polled?.filing);
+  await run.adoptState(polled?.filing);
   if (polled?.outcome === 'settled') return { outcome: 'settled' };
   if (polled?.outcome === 'doubt' && polled.requestId !== null) throw new FilingMovedOn('a request has ended');
   if (polled?.outcome !== 'not_yet' || polled.requestId === null) return null;
@@ -128,7 +128,7 @@ async function readRequestNews(run: FilingRun, submission: number): Promise<Sett
   return { outcome: 'followed' };
 }
 
-/** What the service says of a request counts once a complete look has shown no certificate of it. */
+/** Frees rows by the service's statement about a request, if a complete look showed no certificate of it. */
 async function conclude(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled | null> {
   const { requestId } = doubt;
   if (requestId === null) return null;
@@ -138,11 +138,11 @@ async function conclude(run: FilingRun, submission: number, doubt: Doubt): Promi
     steps.concludeStatement({ ...held, submission, requestId, errors }),
   );
   if (!concluded.freed) return null;
-  if (run.state !== 'collecting') await takeRefusal(run, submission, concluded);
+  if (run.state !== 'collecting') await adoptRefusal(run, submission, concluded);
   return { outcome: 'settled' };
 }
 
-/** How the service acknowledged a submission, with its reasons where it did so as Failed. */
+/** How the service acknowledged a submission, with the reasons if not as Validated. */
 export function acknowledgedAs({ requests, ackErrors }: SubmissionStage, ackStatus?: string | null): string {
   const status = ackStatus ?? requests[0]?.ackStatus ?? null;
   if (status === null || status === 'Validated') return 'the service acknowledged it';
@@ -150,7 +150,7 @@ export function acknowledgedAs({ requests, ackErrors }: SubmissionStage, ackStat
   return `the service acknowledged it as ${status}${reasons}`;
 }
 
-/** The settle window is over: what was found is shown and a person decides. */
+/** The settle window is over: shows what was found and asks a person. */
 async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: Evidence | null): Promise<void> {
   const { filingId } = run;
   const stage = run.stage(submission);
@@ -160,7 +160,9 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
     ...(ended.length > 0 ? [`request ${ended.map(({ requestId }) => requestId).join(', ')} has ended`] : []),
     `rows without a certificate: ${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount}`,
-    ...(agreeing.length > 0 ? [`${certificatesAgree(agreeing)} with its rows, but could be of other rows too`] : []),
+    ...(agreeing.length > 0
+      ? [`${certificatesAgree(agreeing)} with its rows, but could belong to other rows too`]
+      : []),
     ...(evidence?.contradicted
       .map(({ eBRCNumber, why }) => `${eBRCNumber} would fit, but ${why}`)
       .slice(0, CANDIDATES_NAMED) ?? []),

@@ -11,14 +11,6 @@ import { apart, fields, localTime, optional, table, type Page, right } from '../
 import type { RefreshIrmsResult } from '../../../../domain/contracts';
 import { dateText } from '../../../../domain/dates';
 
-interface ChangeOptions {
-  by: string;
-  name?: string;
-  company?: string;
-  address?: string;
-  approval?: 'required' | 'off';
-}
-
 /** `exporters` and `exporter`. */
 export function addExporterCommands(program: Command, bind: Bind): void {
   const list = program
@@ -54,7 +46,13 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
     .action(
-      bind(async (cli, [exporter = ''], { name, company, address, approval, by }: ChangeOptions) => {
+      bind<{
+        name?: string;
+        company?: string;
+        address?: string;
+        approval?: 'required' | 'off';
+        by: string;
+      }>(async (cli, [exporter = ''], { name, company, address, approval, by }) => {
         const changes = name !== undefined || company !== undefined || address !== undefined;
         if (changes) await (await cli.client()).changeExporter(exporter, { name, companyName: company, address });
         const waits = approval ? await setApproval(cli, exporter, { required: approval === 'required', by }) : null;
@@ -67,7 +65,7 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     );
 }
 
-/** @returns what it still takes; null: nothing */
+/** @returns what is still needed; null if nothing */
 async function setApproval(cli: Cli, exporter: string, asked: { required: boolean; by: string }) {
   const { requireApproval } = await import('../../../exporters/change.js');
   const deps = { ...(await cli.ledger({ writes: true })), principal: await cli.principal() };
@@ -95,7 +93,7 @@ function exportersTable(exporters: readonly ExporterView[], mode: Mode): Page {
   return apart([listed, ...remarks]);
 }
 
-/** Null: nothing bad is known of its credentials. */
+/** What to do about the exporter's credentials; null if nothing is known to be wrong with them. */
 function credentialsNeeded({ email, credentialsProblem, state }: ExporterView): string | null {
   const submit = `\`ebrc credentials ${email} --username USER\``;
   if (credentialsProblem === 'dgft_username_taken')
@@ -177,7 +175,7 @@ function irmsTable(irms: readonly IrmView[]): Page {
   );
 }
 
-/** Reads the IRMs live; returns the exporters that could not be read, and why. */
+/** Reads the IRMs live. @returns the exporters that could not be read, with the reason */
 async function refreshed(cli: Cli, exporter: string): Promise<RefreshIrmsResult['skipped']> {
   const client = await cli.client();
   const progress = cli.terminal.progress();

@@ -56,12 +56,12 @@ export function addOnboardCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind((cli, _args, options: OnboardOptions) =>
-        options.file ? many(cli, options.file, options) : one(cli, options),
+        options.file ? onboardMany(cli, options.file, options) : onboardOne(cli, options),
       ),
     );
 }
 
-async function one(cli: Cli, options: OnboardOptions): Promise<ExitCode> {
+async function onboardOne(cli: Cli, options: OnboardOptions): Promise<ExitCode> {
   const { name, email, iec, company, address, username, passwordStdin = false, by, wait } = options;
   if (!name || !email) throw new UsageError('Give --name and --email, or a list with --file.');
   if (passwordStdin && !username) throw new UsageError('--password-stdin goes with --username.');
@@ -77,7 +77,7 @@ async function one(cli: Cli, options: OnboardOptions): Promise<ExitCode> {
   return exitCodeOfExporter(outcome);
 }
 
-async function many(cli: Cli, list: string, { by, wait, result }: OnboardOptions): Promise<ExitCode> {
+async function onboardMany(cli: Cli, list: string, { by, wait, result }: OnboardOptions): Promise<ExitCode> {
   const { onboardList } = await import('../../../exporters/onboard-list.js');
   const progress = cli.terminal.progress();
   const { outcomes, resultFile } = await onboardList(() => cli.client(), list, {
@@ -116,13 +116,6 @@ function countsText(outcomes: readonly OnboardedRow[]): string {
   return `${outcomes.length} exporters: ${counts.join(', ')}`;
 }
 
-interface CredentialsOptions {
-  username: string;
-  passwordStdin?: boolean;
-  by: string;
-  wait?: boolean;
-}
-
 export function addCredentialsCommand(program: Command, bind: Bind): void {
   program
     .command('credentials')
@@ -138,7 +131,12 @@ export function addCredentialsCommand(program: Command, bind: Bind): void {
       '\nExample:\n  $ ebrc credentials accounts@asha.example --username asha --password-stdin --wait < password.txt',
     )
     .action(
-      bind(async (cli, [exporter = ''], { username, passwordStdin = false, by, wait }: CredentialsOptions) => {
+      bind<{
+        username: string;
+        passwordStdin?: boolean;
+        by: string;
+        wait?: boolean;
+      }>(async (cli, [exporter = ''], { username, passwordStdin = false, by, wait }) => {
         const client = await cli.client();
         const question = `New portal password of ${username}: `;
         const password = await readSecret(cli.terminal, { fromStdin: passwordStdin, question });
@@ -183,7 +181,7 @@ function printExporter({ terminal }: Cli, { notice, ...progress }: ExporterOutco
       ['Message', progress.message],
       ['Workflow', progress.workflowId],
     ]);
-    // The state may be told by the very refusal.
+    // The message may be one of the errors; it is printed once.
     const problems = describeProblems(progress.errors.filter(({ message }) => message !== progress.message));
     const again = `Next: \`ebrc credentials ${progress.exporterId ?? 'EXPORTER'} --username USER --wait\` with credentials that the portal takes.`;
     return apart([head, problems, progress.state === 'needs_credentials' && again]);

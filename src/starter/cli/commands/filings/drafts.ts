@@ -21,12 +21,6 @@ Examples:
   $ ebrc draft --exporter accounts@asha.example july/ -o july.xlsx
   $ ebrc file july.xlsx --exporter accounts@asha.example --declaration Y --wait`;
 
-interface DraftOptions extends WriteOptions {
-  exporter: string;
-  uploadType?: UploadType;
-  within?: number;
-}
-
 export function addDraftCommand(program: Command, bind: Bind): void {
   program
     .command('draft')
@@ -40,7 +34,8 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .option('--within <duration>', 'wait no longer than this for documents to be read (default: 15m)', durationArgument)
     .addHelpText('after', DRAFT_HELP)
     .action(
-      bind(async (cli, args, { exporter, uploadType, within, ...write }: DraftOptions) => {
+      bind(async (cli, args, flags: WriteOptions & { exporter: string; uploadType?: UploadType; within?: number }) => {
+        const { exporter, uploadType, within, ...write } = flags;
         const [paths] = args as unknown as [string[]];
         const { output } = write;
         await checkOutputPath(write, '.xlsx');
@@ -54,7 +49,7 @@ export function addDraftCommand(program: Command, bind: Bind): void {
         await writeOutputFile(output, workbook);
         for (const note of outcome.notes) cli.terminal.note(note);
         cli.terminal.result({ path: output, ...outcome }, () => draftText(output, outcome));
-        // Gaps are what a draft is for; files that could not be read need a person.
+        // A draft is expected to have gaps; files that could not be read need a person.
         return exitCodeOfFiles(outcome.files);
       }),
     );
@@ -164,7 +159,7 @@ export function addExtractCommand(program: Command, bind: Bind): void {
         const [kind, paths] = args as unknown as [ExtractionKind, string[]];
         const { output } = options;
         await checkOutputPath(options, '.json');
-        // Before any call is made: an invalid mapping has to be corrected first.
+        // Before any call is made, because an invalid mapping has to be corrected first.
         const explain = options.explain ? await explainer(cli, kind) : null;
         const extracted = await extract(cli, kind, paths, options);
         const files = explain ? extracted.map(explain) : extracted;
@@ -199,7 +194,7 @@ function readingOptions({ terminal }: Cli, withinMs: number | undefined, what: s
   };
 }
 
-/** If variables are missing, the error names the worker's two variables as well. */
+/** Adds the worker's two variables to an error about missing variables. */
 function withExtraction(cli: Cli): (error: unknown) => Promise<never> {
   return async (error) => {
     const { ConfigError } = await import('../../../../config/config.js');
@@ -270,7 +265,7 @@ function summary(files: readonly ExplainedFile[]): Page {
   return [head, rows.length > 0 && table(['File', 'State', 'Why'], rows), ...fields];
 }
 
-/** From EBRC_EXTRACTION_MAPPING; without it only the built-in names are used. */
+/** The mapping of EBRC_EXTRACTION_MAPPING; without it only the built-in names are used. */
 async function mappingOf(cli: Cli): Promise<ExtractionMapping> {
   const { extractionMapping } = await cli.config('extraction');
   if (extractionMapping === undefined) return {};

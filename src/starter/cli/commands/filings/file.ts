@@ -17,7 +17,6 @@ import {
   type WriteOptions,
 } from '../options';
 import { EXIT } from '../../../errors';
-import type { CheckLedger } from '../../../filings/check';
 import { localTime } from '../../page';
 import { counted } from '../../../../domain/text';
 import { isDoubtful } from '../../../../domain/rules/finding';
@@ -76,7 +75,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
           options;
         const stated = { uploadType, declaration, allowDuplicate };
         const { readFileToFile } = await import('../../../filings/file.js');
-        // Before any server is contacted: errors in the file do not depend on them.
+        // Before any server is contacted, because errors in the file do not depend on a server.
         const source = { path: file };
         const store = { documents: await cli.configuredDocuments(), workbooks: await cli.workbooks() };
         const read = await readFileToFile(store, { source, reference, ...stated });
@@ -149,7 +148,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const { checkFile } = await import('../../../filings/check.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { readFilingFile } = await import('../../../filings/read-file.js');
-        // Before the database is opened: errors in the file do not depend on it.
+        // Before the database is opened, because errors in the file do not depend on it.
         const read = await readFilingFile({ path }, stated, { workbooks: await cli.workbooks() });
         const request = { source: { read }, exporter, annotate: output !== undefined, ...stated };
         const checked = await checkFile(await ledgerOf(cli), request);
@@ -170,7 +169,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** Lists which columns of a workbook are sent. */
+/** Describes which columns of a workbook are sent. */
 function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns): string {
   const names = (columns: SheetColumn[]) => columns.map(({ column, header }) => `${column} ${header}`).join(', ');
   const labels = templateReadAt === null ? 'assumed labels' : `the template of ${localTime(templateReadAt)}`;
@@ -186,7 +185,7 @@ function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns):
 }
 
 /** The ledger, if one is configured. */
-async function ledgerOf(cli: Cli): Promise<CheckLedger> {
+async function ledgerOf(cli: Cli) {
   const { databaseUrl } = await cli.optional('database');
   const workbooks = await cli.workbooks();
   if (databaseUrl === undefined) return { workbooks };

@@ -12,8 +12,8 @@ import { counted } from '../../../../domain/text';
 import { amountText } from '../../../../domain/money';
 import type { CertificateView } from '../../../../ledger/certificates/certificates';
 
-/** Filings of a list by default: --jsonl prints all. */
-const LISTED = 1_000;
+/** Default number of filings listed; --jsonl lists all. */
+const DEFAULT_LIMIT = 1_000;
 
 const LIST_HELP = `
 Examples:
@@ -27,7 +27,7 @@ export function addListCommand(program: Command, bind: Bind): void {
   const list = program
     .command('list')
     .summary('list filings')
-    .description(`List filings, newest first; ${LISTED} without --limit or --jsonl.`)
+    .description(`List filings, newest first; ${DEFAULT_LIMIT} without --limit or --jsonl.`)
     .addOption(states.choices(FILING_STATES).argParser(collectState))
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .option('--attention', 'only those that need attention')
@@ -39,7 +39,7 @@ export function addListCommand(program: Command, bind: Bind): void {
     .addHelpText('after', LIST_HELP)
     .action(
       bind(async (cli, _args, options: Omit<ListFilter, 'states'> & ListPart & { state?: string[] }) => {
-        const { state: states, jsonl, limit = jsonl ? Infinity : LISTED, ...filter } = options;
+        const { state: states, jsonl, limit = jsonl ? Infinity : DEFAULT_LIMIT, ...filter } = options;
         const reader = await cli.reader();
         const { mode } = await cli.config('mode');
         const remarks: string[] = [];
@@ -94,12 +94,12 @@ export function addShowCommand(program: Command, bind: Bind): void {
 export function historyTable(events: readonly FilingEventView[]): Part {
   return table(
     ['At', 'State', 'By', 'What happened'],
-    events.map((event) => [localTime(event.at), event.state, event.who, happened(event)]),
+    events.map((event) => [localTime(event.at), event.state, event.who, eventText(event)]),
   );
 }
 
-/** What a person did whose text is their note: it says how they know, and not what they said. */
-const SAID: Readonly<Record<string, string>> = {
+/** Actions whose event text is the person's note, which does not say what they did. */
+const ACTIONS: Readonly<Record<string, string>> = {
   approved: 'approved',
   abandoned: 'gives up',
   resolved: 'answered',
@@ -110,12 +110,12 @@ const SAID: Readonly<Record<string, string>> = {
   withdrawn: 'withdraws',
 };
 
-function happened({ kind, state, who, text, said }: FilingEventView): string {
+function eventText({ kind, state, who, text, said }: FilingEventView): string {
   if (text === '') return kind;
-  if (who === null || SAID[kind] === undefined || text === `approved by ${who}`) return text;
-  // A filing of which nothing was sent is withdrawn as a whole.
-  const did = state === 'abandoned' ? SAID['abandoned'] : SAID[kind];
-  return `${[did, said?.replace('-', ' ')].filter(Boolean).join(' ')}: ${text}`;
+  if (who === null || ACTIONS[kind] === undefined || text === `approved by ${who}`) return text;
+  // Abandoning a filing of which nothing was sent is recorded as withdrawn.
+  const action = state === 'abandoned' ? ACTIONS['abandoned'] : ACTIONS[kind];
+  return `${[action, said?.replace('-', ' ')].filter(Boolean).join(' ')}: ${text}`;
 }
 
 const CERTIFICATES_HELP = `

@@ -28,14 +28,14 @@ function rowNumbers(text: string): number[] {
   return rows;
 }
 
-/** `17=EBRC123`, added to those before. @throws UsageError */
+/** `17=EBRC123`, appended to the certificates given before. @throws UsageError */
 function certificateOf(text: string, before: { row: number; eBRCNumber: string }[] = []) {
   const [, row, eBRCNumber] = /^(\d+)=(\S+)$/u.exec(text) ?? [];
   if (!row || !eBRCNumber) throw new UsageError(`--certificate ${text}: give ROW=NUMBER, such as 17=EBRC0042.`);
   return [...before, { row: Number(row), eBRCNumber }];
 }
 
-/** Options that answer the other way are a mistake. @throws UsageError */
+/** Refuses options that belong to the other answer. @throws UsageError */
 function refuseOtherOptions(given: Omit<ResolveOptions, 'by'>): void {
   const { as, requestId, certificate, unseen, notOurs, rows } = given;
   const other = as === 'filed' ? { unseen, 'not-ours': notOurs, rows } : { 'request-id': requestId, certificate };
@@ -75,16 +75,16 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .option('--request-id <id>', 'with --as filed: the request id that the service gave')
     .option(
       '--certificate <row=number>',
-      'with --as filed: the certificate of a row; two persons name the same',
+      'with --as filed: the certificate of a row; two persons have to name the same',
       certificateOf,
     )
     .option('--rows <rows>', 'with --as not-filed of a request: these rows alone', rowNumbers)
     .option(
       '--not-ours <number>',
-      'with --as not-filed: this certificate, or request that was named, is another filing’s; two persons name it',
+      'with --as not-filed: this certificate, or named request, is another filing’s; two persons have to name it',
       several,
     )
-    .option('--unseen', 'with --as not-filed: although the certificates cannot be looked at; two persons say so')
+    .option('--unseen', 'with --as not-filed: answer although the certificates cannot be read; takes two persons')
     .requiredOption('--note <text>', 'how you know, for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
@@ -157,12 +157,12 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         const client = await cli.client();
         const outcome = await client.abandon(filing, { note, by });
         printOutcome(cli, outcome);
-        // The filing has ended without certificates, as requested.
+        // Ended without certificates, as requested, so the exit code is 0.
       }),
     );
 }
 
-/** `resume`: continues filings whose workflow was ended. */
+/** `resume`: continues filings whose workflow has ended. */
 export function addResumeCommand(program: Command, bind: Bind): void {
   program
     .command('resume')

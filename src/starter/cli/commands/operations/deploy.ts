@@ -48,8 +48,6 @@ export function addDeployCommand(program: Command, bind: Bind): void {
     );
 }
 
-export type DeployedVersion = Awaited<ReturnType<typeof readDeployment>>[number];
-
 /** `temporal.api.enums.v1.WorkerDeploymentVersionStatus`. */
 const STATES = ['unknown', 'inactive', 'current', 'ramping', 'draining', 'drained'];
 
@@ -72,9 +70,9 @@ async function readDeployment(client: Client, deployment: string) {
       return {
         deployment,
         buildId,
-        /** Whether new workflows, and every next task of existing ones, go to it. */
+        /** Whether new workflows, and the next tasks of running ones, go to this version. */
         current: buildId === currentId,
-        /** As Temporal has it. */
+        /** Temporal's name of the status. */
         state: STATES[status ?? 0] ?? 'unknown',
         createdAt: seconds > 0 ? new Date(seconds * 1_000).toISOString() : null,
       };
@@ -82,7 +80,7 @@ async function readDeployment(client: Client, deployment: string) {
     .sort((one, other) => (one.createdAt ?? '').localeCompare(other.createdAt ?? ''));
 }
 
-/** The server refuses a version that does not poll every queue of the previous. @throws UsageError: none has polled */
+/** Temporal refuses a version that does not poll every queue of the current one. @throws UsageError: none has polled */
 async function makeCurrent(client: Client, { deployment, buildId }: { deployment: string; buildId: string }) {
   const { namespace, identity } = client.options;
   const request = { namespace, deploymentName: deployment, buildId, identity };
@@ -130,7 +128,7 @@ export function addSchedulesCommand(program: Command, bind: Bind): void {
 async function run(cli: Cli, action: string): Promise<ScheduleView[]> {
   const { applySchedules, deleteSchedules, listSchedules, readScheduleFile } = await import('../../../schedules.js');
   const { mode, taskQueue, schedules } = await cli.config('mode', 'temporal', 'schedules');
-  // The file first: a mistake in it is reported before anything is changed.
+  // Read first, so that a mistake in it is reported before anything is changed.
   const planned = action === 'apply' ? await readScheduleFile(schedules) : [];
   const temporal = await cli.temporal();
   if (action === 'apply') return applySchedules({ temporal, mode, taskQueue, planned });

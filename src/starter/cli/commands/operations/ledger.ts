@@ -100,10 +100,10 @@ function textOf(status: LedgerStatus): (string | false)[] {
   const newest = newestInStore === null ? 'none' : String(newestInStore);
   return [
     `Ledger ${ledgerId}: last send ${sendNumber}, newest in the document store ${newest}, compared up to ${comparedTo}.`,
-    problem ?? 'It is whole: it knows every send.',
-    unknownSends > 0 && `${unknownSends} sends are not known to it.`,
+    problem ?? 'The ledger is whole: it knows every send.',
+    unknownSends > 0 && `It does not know ${unknownSends} of the sends.`,
     filingsWaitUntil !== null &&
-      `Filings of an exporter wait until its certificates were read after ${filingsWaitUntil}.`,
+      `New filings of an exporter wait until its certificates were read after ${filingsWaitUntil}.`,
   ];
 }
 

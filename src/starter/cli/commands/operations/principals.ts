@@ -22,14 +22,6 @@ Examples:
 
 const TOKEN_ONCE = 'It is shown this once, and only its hash is kept.';
 
-interface AddFlags {
-  role: string[];
-  system?: boolean;
-  exporter?: string[];
-  expires?: number;
-  by: string;
-}
-
 /** `principals add|list|rotate|remove`. */
 export function addPrincipalCommands(program: Command, bind: Bind): void {
   const principals = program
@@ -41,7 +33,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .command('add')
     .summary('add a principal and print its token')
     .description('Add a person or a system and print its token, once.')
-    .argument('<name>', 'its name; one name, in any spelling, is one principal')
+    .argument('<name>', 'its name; another spelling of it names the same principal')
     .addOption(
       new Option('--role <role>', `${ROLES.join(', ')}; may be given several times`)
         .argParser(several)
@@ -58,7 +50,13 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [name = ''], { role, system, exporter, expires, by }: AddFlags) => {
+      bind<{
+        role: string[];
+        system?: boolean;
+        exporter?: string[];
+        expires?: number;
+        by: string;
+      }>(async (cli, [name = ''], { role, system, exporter, expires, by }) => {
         const { addPrincipal } = await import('../../../principals.js');
         const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
         const added = await addPrincipal(await cli.ledger({ writes: true }), request);
@@ -153,7 +151,9 @@ export function addVaultCommand(program: Command, bind: Bind): void {
     .addHelpText('after', VAULT_HELP);
   vault
     .command('rotate')
-    .description('Have every password sealed to the first key of EBRC_ENCRYPTION_KEY, those that are stored too.')
+    .description(
+      'Re-encrypt every stored password under the first key of EBRC_ENCRYPTION_KEY, and seal new ones to it.',
+    )
     .addHelpText('after', VAULT_HELP)
     .action(
       bind(async (cli) => {

@@ -14,7 +14,7 @@ import {
   type ListPart,
   type WriteOptions,
 } from '../options';
-import type { ReportKind, ReportOutcome } from '../../../report';
+import type { ReportRequest, ReportOutcome } from '../../../report';
 
 const RECONCILE_HELP = `
 Compares the ledger's filings with the certificates that the authority shows, the balances of the IRMs and the stored PDFs.
@@ -98,12 +98,12 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     );
 }
 
-/** Whether of any party everything could be asked; a run that goes on has not said it yet. */
+/** Whether some party could be read completely. A run that goes on has not decided that yet. */
 const askedAny = ({ state, parties, skipped }: ReconcileOutcome): boolean =>
   state !== 'done' || skipped.length === 0 || skipped.length < parties;
 
 const NONE_ASKED =
-  'Nothing was reconciled completely: no party could be asked about in full. What stands below is what the ledger knew.';
+  'No party was reconciled completely, because none could be read in full. What follows is what the ledger knew.';
 
 function outcomePage(outcome: ReconcileOutcome): Page {
   const { state, from, to, parties, opened, closed, healed, skipped, findings } = outcome;
@@ -115,7 +115,7 @@ function outcomePage(outcome: ReconcileOutcome): Page {
     ['Parties', parties],
     ['Findings', `opened ${opened}, closed ${closed}, healed ${healed}`],
   ]);
-  const notes = skipped.map(({ name, reason }) => `Not asked: ${name}: ${reason}`).join('\n');
+  const notes = skipped.map(({ name, reason }) => `Not reconciled completely: ${name}: ${reason}`).join('\n');
   return apart([askedAny(outcome) ? null : NONE_ASKED, head, notes, ...findingsParts(findings)]);
 }
 
@@ -130,7 +130,7 @@ function findingsParts(findings: readonly FindingView[]): Part[] {
         'Exporter',
         'eBRC number',
         'Age',
-        // What the advice is about comes before what explains it: a narrow terminal keeps it.
+        // On a narrow terminal later columns are dropped first, so the columns that the advice is about stand first.
         optional('Filing'),
         optional(right('Amount')),
         optional('Document'),
@@ -171,11 +171,6 @@ Examples:
   $ ebrc report daily -o daily.xlsx --on 2026-07-31 --grouping indian
   $ ebrc report ageing -o ageing.xlsx --json`;
 
-interface ReportCommand extends WriteOptions {
-  on?: string;
-  grouping?: 'western' | 'indian';
-}
-
 export function addReportCommand(program: Command, bind: Bind): void {
   program
     .command('report')
@@ -190,13 +185,14 @@ export function addReportCommand(program: Command, bind: Bind): void {
     )
     .addHelpText('after', REPORT_HELP)
     .action(
-      bind(async (cli, [report = ''], { on, grouping, ...write }: ReportCommand) => {
+      bind(async (cli, [report = ''], options: WriteOptions & { on?: string; grouping?: 'western' | 'indian' }) => {
+        const { on, grouping, ...write } = options;
         await checkOutputPath(write, '.xlsx', '.html');
         const { makeReport } = await import('../../../report.js');
         const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
         const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;
         const ui = temporalUi ? { address: temporalUi, namespace: namespace ?? 'default' } : undefined;
-        const request = { report: report as ReportKind, path: write.output, on, grouping };
+        const request = { report: report as ReportRequest['report'], path: write.output, on, grouping };
         const outcome = await makeReport({ pool: await cli.pool(), mode, temporalUi: ui }, request);
         cli.terminal.result(outcome, () => reportText(outcome));
       }),

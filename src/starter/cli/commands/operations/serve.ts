@@ -10,17 +10,17 @@ import { fields, type Page } from '../../page';
 
 const SERVE_HELP = `
 The API is at /v1, its description at /v1/openapi.json and /docs; /healthz, /readyz and /metrics need no token. \`ebrc principals\`
-makes tokens. It has no TLS of its own: beyond this machine, put a proxy with TLS before it. As many of them as you like may run.
+makes tokens. It has no TLS of its own: beyond this machine, put a proxy with TLS before it. Several may run at once.
 
 Examples:
   $ ebrc serve
   $ ebrc serve --listen 0.0.0.0:8080
   $ curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/v1/filings`;
 
-/** Connections of one door: reads take one each, for milliseconds. */
-const POOL = 10;
+/** Connections of one `ebrc serve` process. A read takes one for milliseconds. */
+const MAX_CONNECTIONS = 10;
 
-/** That no worker runs is answered within half a minute: many callers wait no longer. */
+/** Short, because many HTTP callers wait less than half a minute to learn that no worker runs. */
 const LOOK_FOR_WORKER_EVERY_MS = 3_000;
 
 export function addServeCommand(program: Command, bind: Bind): void {
@@ -39,7 +39,7 @@ function addressArgument(text: string): ListenAddress {
   throw new InvalidArgumentError('Give host:port, such as 127.0.0.1:8080.');
 }
 
-/** Without it a busy door holds four times as much in garbage. A small young generation would cost CPU. */
+/** Limits heap growth: otherwise a busy process holds four times as much garbage. A small young space costs CPU. */
 const GARBAGE_PERCENT = 30;
 
 async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<void> {
@@ -51,7 +51,7 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
     import('../../../../telemetry/logger.js'),
   ]);
   const logger = createLogger({ level: logLevel, name: 'ebrc-door', stderr: true });
-  await cli.pool({ applicationName: 'ebrc-door', max: POOL });
+  await cli.pool({ applicationName: 'ebrc-door', max: MAX_CONNECTIONS });
   const links =
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
   const deps = { ...(await cli.dependencies()), ...links, lookForWorkerEveryMs: LOOK_FOR_WORKER_EVERY_MS };
@@ -70,8 +70,8 @@ interface CodecFlags {
   behindProxy?: boolean;
 }
 
-/** At least, where a network can try tokens: 256 random bits have 43 characters. */
-const TOKEN_LENGTH = 32;
+/** Minimum length where others on the network can guess tokens; 256 random bits have 43 characters. */
+const MIN_TOKEN_LENGTH = 32;
 
 const CODEC_HELP = `
 Payloads are encrypted in Temporal whenever EBRC_ENCRYPTION_KEY or EBRC_PAYLOAD_KEY is set; the codec server needs the latter alone. The Temporal UI decodes them once it knows
@@ -124,11 +124,11 @@ async function serveCodec(cli: Cli, flags: CodecFlags): Promise<void> {
   }
 }
 
-/** @throws UsageError where others could read payloads, or what is decoded, on their way */
+/** @throws UsageError if others could read payloads, or intercept decoded ones */
 function refuseOpen({ host, behindProxy = false }: CodecFlags, token: string | undefined, encrypted: boolean): void {
-  if (token === undefined || token.length < TOKEN_LENGTH) {
+  if (token === undefined || token.length < MIN_TOKEN_LENGTH) {
     throw new UsageError(
-      `Listening on ${host} needs an EBRC_CODEC_TOKEN of at least ${TOKEN_LENGTH} characters: anybody who reaches it could read every payload (\`openssl rand -base64 32\` makes one).`,
+      `Listening on ${host} needs an EBRC_CODEC_TOKEN of at least ${MIN_TOKEN_LENGTH} characters: anybody who reaches it could read every payload (\`openssl rand -base64 32\` makes one).`,
     );
   }
   if (encrypted || behindProxy) return;
@@ -201,7 +201,7 @@ async function startSandbox(flags: SandboxFlags): Promise<Sandbox> {
   const { port, host, activationDelay: activationDelayMs, ackDelay: ackDelayMs } = flags;
   const { seed, state: stateFile, rateLimits, rateWindow: rateWindowMs } = flags;
   const { createSandbox } = await import('../../../../sandbox/sandbox.js');
-  // For all of this process: it parses seeds, faults and the bodies of the control endpoints, which people write.
+  // Set for the whole process, which parses what people write: seeds, faults and bodies of the control endpoints.
   const [{ config }, { IN_PLAIN_WORDS }] = await Promise.all([import('zod'), import('../../../../domain/issues.js')]);
   config({ customError: IN_PLAIN_WORDS.error });
   try {
