@@ -1,6 +1,7 @@
 /** Runs of filings in Temporal: the status of the newest one, and starting one that continues from the ledger. */
-import { WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
-import { WorkflowIdConflictPolicy } from '@temporalio/common';
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import type { Client, WorkflowStartOptions } from '@temporalio/client';
+import { ApplicationFailure, WorkflowIdConflictPolicy } from '@temporalio/common';
 import { judgeRun, resumeInput } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
@@ -105,4 +106,10 @@ export async function checkRun(
   );
   await startFilingRun(temporal, filing, resumeOptions(filing, taskQueue));
   return { resumed: true, reported: false, why: verdict.why };
+}
+
+/** Whether an update's run was ended, for instance by an operator, before it answered: nothing was refused. */
+export function endedUnanswered(error: unknown): boolean {
+  const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
+  return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
 }

@@ -28,7 +28,7 @@ import { writeGrant } from '../../ledger/principals/grants';
 import { shownOfFiling, shownOfSend } from '../../ledger/principals/shown';
 import { markedAt } from '../../ledger/submissions/attempts';
 import { requestHolder } from '../../ledger/submissions/requests';
-import { resumeOptions } from '../../temporal/filing-runs';
+import { endedUnanswered, resumeOptions } from '../../temporal/filing-runs';
 import type { followEndedFiling } from '../../workflows/follow-ended-filing';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
@@ -254,6 +254,11 @@ async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name:
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
     const notice = await silenceNotice(deps.temporal, deps.taskQueue, filing.workflowId);
     return new Error(`It is not certain that the ${name} arrived. ${notice}`);
+  }
+  if (endedUnanswered(error)) {
+    return new Error(
+      `It is not certain that the ${name} was carried out: the workflow was ended before it answered. \`ebrc show ${filing.filingId}\` tells.`,
+    );
   }
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
   const why = error.cause?.message ?? error.message;

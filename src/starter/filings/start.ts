@@ -19,7 +19,7 @@ import { shownToFile } from '../../ledger/principals/shown';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { filingOfReference } from '../../ledger/filings/filings';
 import { referenceTaken } from '../../ledger/filings/reference';
-import { withFilingAttributes } from '../../temporal/filing-runs';
+import { endedUnanswered, withFilingAttributes } from '../../temporal/filing-runs';
 import { fileUpdate, filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { checkedInput, refusal, RefusedError } from '../errors';
@@ -33,8 +33,6 @@ const RECORDED_WITHIN_MS = 20_000;
 /** A refused run ends at once. A request that met it is repeated after this time. */
 const RUN_ENDS_WITHIN_MS = 500;
 const MAX_ASKS = 10;
-/** Temporal's failure type for an update whose run was ended, for instance by an operator, before it answered. */
-const RUN_ENDED = 'AcceptedUpdateCompletedWorkflow';
 
 /** A filing's options, as the caller gives them. */
 export interface FilingTerms {
@@ -156,7 +154,7 @@ async function requestFiling(
       if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return null;
       const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
       if (!(cause instanceof ApplicationFailure)) throw error;
-      const ended = cause.type === RUN_ENDED;
+      const ended = endedUnanswered(error);
       if (tries === MAX_ASKS || !(ended || cause.type === 'run_ending')) throw ended ? error : refusedAs(cause);
       await sleep(RUN_ENDS_WITHIN_MS);
     }

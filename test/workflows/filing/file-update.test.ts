@@ -305,14 +305,34 @@ it('is not what a filing of the command line waits for: a server that is killed 
   expect(stage.pushes(exporter)).toBe(1);
 });
 
+/** What the server answers of an update whose run was ended after it had taken it. */
+const endedUnanswered = () =>
+  new WorkflowUpdateFailedError(
+    'Workflow Update failed',
+    ApplicationFailure.create({ type: 'AcceptedUpdateCompletedWorkflow', nonRetryable: true }),
+  );
+
+it('leaves a word in doubt whose run was ended before it answered', async () => {
+  const { input } = await newInput({ approval: true });
+  await ask(input);
+  await stage.until(handleOf(input), 'awaiting_approval');
+  const { client } = stage.env;
+  const executeUpdate = () => Promise.reject(endedUnanswered());
+  const workflow = replacing(client.workflow, 'getHandle', () => ({ executeUpdate }));
+  const temporal = Object.create(client, { workflow: { value: workflow } }) as Client;
+  const env = Object.create(stage.env, { client: { value: temporal } }) as typeof stage.env;
+  const commands = operationsOf({ ...stage, env });
+  const word = commands.abandon(input.reference ?? '', { by: 'ravi', note: 'not wanted' });
+  await expect(word).rejects.toThrow(/^It is not certain that the abandon was carried out/);
+  await stage.abandon(handleOf(input));
+});
+
 it('is asked for again where somebody ended its run before it answered: nothing was refused', async () => {
   const exporter = await stage.exporter();
   let asked = 0;
   const outcome = await fileAsking(exporter, (workflow, ...args) => {
     asked += 1;
-    // What the server answers then.
-    const ended = ApplicationFailure.create({ type: 'AcceptedUpdateCompletedWorkflow', nonRetryable: true });
-    if (asked === 1) throw new WorkflowUpdateFailedError('Workflow Update failed', ended);
+    if (asked === 1) throw endedUnanswered();
     return workflow.executeUpdateWithStart(...args);
   });
   expect(asked).toBe(2);
