@@ -69,7 +69,7 @@ async function changeExporter(
   await withHeartbeat(exporterId, (call) => saveAnswer(deps, () => update(call), change.name));
 }
 
-/** Saves the client that a call returns, as of before it. `typed`: the name, used if the answer has none (as for NA). */
+/** Saves the client that a call returns, as of its start. `typed`: the name, used if the answer has none (NA). */
 async function saveAnswer(deps: Deps, ask: () => Promise<Customer>, typed: string | null = null): Promise<ExporterRow> {
   const { pool, mode } = deps;
   const readAt = now(deps);
