@@ -18,7 +18,7 @@ export async function migrate(
   options: {
     /** Folder of `NNN_name.sql` files. Default: the package's `migrations/`. */
     folder?: string;
-    /** Grants the roles their rights even if no migration is missing, because the roles may be newer than the ledger. */
+    /** Grants the roles their rights even if no migration is missing: the roles may be newer than the ledger. */
     grants?: boolean;
     log?: (message: string) => void;
   } = {},

@@ -7,8 +7,8 @@ const SPAN_MS = 15 * 60_000;
 const REFUSAL_MS = 15 * 60_000;
 
 /**
- * Records a refused check; the service counts them per exporter and mode. Call it when the answer arrives, so that it is
- * never counted before the service counts it; a 500 does not count. Repeated with the same time it counts once.
+ * Records a refused check; the service counts them per exporter and mode. Call it when the answer arrives, so that it
+ * is never counted before the service counts it; a 500 does not count. Repeated with the same time it counts once.
  */
 export async function recordFailedCheck(
   db: Queryable,
