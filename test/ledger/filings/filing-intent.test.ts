@@ -66,7 +66,7 @@ describe('the same mapping', () => {
     expect(await found()).not.toContainEqual(expect.objectContaining(warning));
     const details = [detailOf('EB-BY-HAND', filed.mapping, NOW)];
     await saveCertificates(ledger.pool, { exporterId: EXPORTER, details, at: NOW });
-    const message = expect.stringContaining('Certificate EB-BY-HAND') as string;
+    const message = expect.stringContaining('certificate EB-BY-HAND') as string;
     const about = (await found()).filter(({ code }) => code === warning.code);
     expect(about).toEqual([expect.objectContaining({ ...warning, message })]);
   });
