@@ -5,7 +5,7 @@ import { type FastifyInstance, fastify, type FastifyError } from 'fastify';
 import { DEFAULT_SEED } from './authority/default-seed';
 import type { FaultInput } from './faults/fault-schema';
 import { FaultRegistry, type ArmedFault } from './faults/faults';
-import { doubleFilings, type DoubleFiling } from './endpoints/filings';
+import { doubleFilings } from './endpoints/filings';
 import { settingsOf, type SandboxOptions, type Settings } from './options';
 import { processDue } from './authority/processing';
 import { createRateLimiter } from './http/admission';
@@ -77,7 +77,7 @@ export interface Sandbox {
   /** Calls in the order of their arrival. */
   calls(filter?: { operation?: string; since?: number }): CallRecord[];
   /** Mappings that were filed again while they were live. The answer to "was anything filed twice?". */
-  doubleFilings(): DoubleFiling[];
+  doubleFilings(): ReturnType<typeof doubleFilings>;
   /** Calls refused by a rate limit, by class. */
   refusedByRate(): Record<string, number>;
   /** Closes the port (new connections are refused, open ones are cut) or opens the same one again. */

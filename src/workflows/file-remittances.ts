@@ -7,7 +7,6 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { OpenFilingResult } from '../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../domain/contracts';
 import type { KnownSend } from '../domain/filing/attempt';
 import { CHECKING, endNote } from '../domain/filing/move-texts';
@@ -138,7 +137,7 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<Opened | null> {
 }
 
 /** Opens the filing, waiting while the ledger is incomplete: only a complete one proves that it lacks a filing. */
-async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingResult> {
+async function openFiling(run: FilingRun, input: FileInput) {
   const { workflowId } = workflowInfo();
   const { sends } = run;
   const unasked = !(await fileUpdateCame(run));

@@ -1,5 +1,4 @@
 import { fileInput, type FileInput } from '../../domain/contracts';
-import type { FilingReadiness } from '../../domain/filing/move-texts';
 import type { KnownSend } from '../../domain/filing/attempt';
 import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/values';
@@ -11,7 +10,7 @@ import { contentHashOf, referenceOf } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
 import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { filingOfReference, getFiling, needFiling, standingOfReference } from '../../ledger/filings/filings';
-import { readNow, readStanding, type FilingStanding, type SubmissionStage } from '../../ledger/filings/filing-now';
+import { readNow, readStanding, type OpenedFiling, type SubmissionStage } from '../../ledger/filings/filing-now';
 import { referenceTaken, sameContent } from '../../ledger/filings/reference';
 import { readReadiness } from '../../ledger/filings/first-move';
 import { withTransaction } from '../../ledger/pool';
@@ -22,20 +21,14 @@ import { stepId } from '../call-context';
 import { chooseChannel, errorsOf, judgeRequest, withoutRepeats } from './filing-request';
 import { type Left, onWholeLedger } from './moves';
 
-export type { SubmissionStage };
-
-/** A filing as its workflow holds it: ids, counts, stages, and the rows of its result. */
-export interface OpenedFiling extends FilingStanding {
-  /** What was, or may have been, sent. */
-  sends: KnownSend[];
-}
+export type { OpenedFiling, SubmissionStage };
 
 type Opening =
   | {
       outcome: 'opened' | 'resumed' | 'recorded';
       filing: OpenedFiling;
       /** Null: the balances were reserved with the intent. */
-      readiness: FilingReadiness | null;
+      readiness: Awaited<ReturnType<typeof readReadiness>> | null;
     }
   | {
       outcome: 'refused';
@@ -48,29 +41,30 @@ type Opening =
   /** The filing to resume is not in this ledger, and the document store has no send of it. */
   | { outcome: 'filing_unknown' };
 
-/** Includes the settings, because opening the filing is its workflow's first activity. */
-export type OpenFilingResult = Opening & { settings: ReadSettingsResult };
-
 const UNASKED =
   'The run was started with the update file (awaitUpdate), which did not arrive within a minute. Nothing was recorded: ' +
   'send both again.';
-
-export interface OpenFilingArgs {
-  input: FileInput;
-  workflowId: string;
-  /** The run was started for the update `file` and has not received it, so nothing is recorded. */
-  unasked?: boolean;
-  /** The filing's sends by the run's history; a ledger that was put back may hold fewer. */
-  sends?: KnownSend[];
-}
 
 /** The filing as the ledger holds it now, for a run that is behind. */
 async function readFiling({ pool }: Deps, { filingId }: { filingId: string }): Promise<Left> {
   return { filing: await readNow(pool, filingId) };
 }
 
-/** Records what is to be filed before anything is sent. Idempotent: the same workflow gets the same filing. */
-async function openFiling(deps: Deps, args: OpenFilingArgs): Promise<OpenFilingResult> {
+/**
+ * Records what is to be filed before anything is sent. Idempotent: the same workflow gets the same filing.
+ * @returns with the settings, because opening the filing is its workflow's first activity
+ */
+async function openFiling(
+  deps: Deps,
+  args: {
+    input: FileInput;
+    workflowId: string;
+    /** The run was started for the update `file` and has not received it, so nothing is recorded. */
+    unasked?: boolean;
+    /** The filing's sends by the run's history; a ledger that was put back may hold fewer. */
+    sends?: KnownSend[];
+  },
+): Promise<Opening & { settings: ReadSettingsResult }> {
   return { ...(await open(deps, args)), settings: settingsOf(deps) };
 }
 
@@ -92,7 +86,7 @@ async function compareFiling(
   return same ? null : [await referenceTaken(pool, filing)];
 }
 
-async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
+async function open(deps: Deps, args: Parameters<typeof openFiling>[1]): Promise<Opening> {
   const { mode, pool, clock, logger } = deps;
   const parsed = fileInput.safeParse(args.input, IN_PLAIN_WORDS);
   if (!parsed.success) return refused(deps, invalidInput(parsed.error));
@@ -174,7 +168,11 @@ async function refused(
 }
 
 /** Resumes a filing, only for the workflow that recorded it, because two would record conflicting progress. */
-async function resume(deps: Deps, filingId: string, { workflowId, sends }: OpenFilingArgs): Promise<Opening> {
+async function resume(
+  deps: Deps,
+  filingId: string,
+  { workflowId, sends }: { workflowId: string; sends?: KnownSend[] },
+): Promise<Opening> {
   const { pool } = deps;
   // If the ledger was put back to before this filing, its sends must be imported first.
   const filing =

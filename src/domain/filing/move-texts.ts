@@ -6,20 +6,11 @@ import type { FilingResult } from '../contracts';
 /** An older balance is read again before it is used. */
 const FRESH_BALANCE_MS = 60 * 60_000;
 
-/** Decides whether a filing's balances in the ledger may be checked without reading them again. */
-export interface FilingReadiness {
-  /** When the oldest balance of the filing's IRMs was read, ms since the epoch; null if one was never read. */
-  balancesReadAt: number | null;
-  apiState: string | null;
-  /** ISO 8601. */
-  activatesAt: string | null;
-}
-
-export const isActivationPending = ({ apiState }: FilingReadiness): boolean =>
+export const isActivationPending = ({ apiState }: { apiState: string | null }): boolean =>
   apiState?.trim().toLowerCase() === 'activation_pending';
 
 /** Whether the balances may be used at `now`, in ms since the epoch. */
-export const areBalancesFresh = ({ balancesReadAt }: FilingReadiness, now: number): boolean =>
+export const areBalancesFresh = ({ balancesReadAt }: { balancesReadAt: number | null }, now: number): boolean =>
   balancesReadAt !== null && now - balancesReadAt <= FRESH_BALANCE_MS;
 
 /** A move without its sequence number and time. */

@@ -1,5 +1,6 @@
 /** A filing as its run, its lists and the UI see it, read in one statement: state, questions, counts, rows, stages. */
 import type { FilingResult } from '../../domain/contracts';
+import type { KnownSend } from '../../domain/filing/attempt';
 import type { QueuePlace } from '../../domain/filing/view';
 import { errorsInShort } from '../../domain/service/request-status';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
@@ -52,8 +53,10 @@ export interface FilingNow extends Pick<
   expectedAt?: number;
 }
 
-/** A filing as a run needs it to continue. */
-export interface FilingStanding extends FilingHead, Omit<FilingNow, 'kind' | 'text'> {
+/** A filing as its workflow holds it: ids, counts, stages, and the rows of its result. */
+export interface OpenedFiling extends FilingHead, Omit<FilingNow, 'kind' | 'text'> {
+  /** What was, or may have been, sent. */
+  sends: KnownSend[];
   /** What persons requested and no run has carried out yet. */
   words: OpenWords;
   /** When collecting its certificates began; epoch ms. */
@@ -130,9 +133,9 @@ export async function readNow(db: Queryable, filingId: string, step?: string): P
   return { ...moved, ...afterMove, ...now, queue: last ? now.queue : null };
 }
 
-/** @throws FilingMissing */
-export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
-  type Found = FilingHead & NowRow & Pick<FilingStanding, 'collectingSince' | 'hasWorkbook'>;
+/** A filing as a run needs it to continue. @throws FilingMissing */
+export async function readStanding(db: Queryable, filingId: string): Promise<Omit<OpenedFiling, 'sends'>> {
+  type Found = FilingHead & NowRow & Pick<OpenedFiling, 'collectingSince' | 'hasWorkbook'>;
   const { rows } = await db.query<Found & { unjudged: Parameters<typeof openWords>[0]; changedAt: number }>(
     `SELECT ${HEAD_COLUMNS}, ${unjudgedWords('filings.filing_id')} AS unjudged, ${MS('changed_at')} AS "changedAt",
             (SELECT ${MS('min(e.at)')} FROM filing_events e

@@ -44,7 +44,7 @@ export async function pageOfFilings(
 
 const exporterOf = (id: string) => `(SELECT exporter_id FROM exporters WHERE lower(exporter_id) = ${id})`;
 
-/** SQL for {@link FilingPage.search}; it scans every filing. */
+/** SQL for the `search` of {@link pageOfFilings}; it scans every filing. */
 const found = (
   text: string,
 ) => `SELECT filing_id FROM filings WHERE strpos(lower(reference), lower(${text})) > 0 OR filing_id = ${text}

@@ -3,7 +3,6 @@ import {
   approvalMove,
   areBalancesFresh,
   CHECKING,
-  type FilingReadiness,
   isActivationPending,
   submittingMove,
 } from '../../domain/filing/move-texts';
@@ -24,7 +23,7 @@ export async function writeFirstMove(
     submissions: readonly number[];
     /** The findings of its balance check; without an error the balances are reserved. */
     findings: readonly Finding[];
-    readiness: FilingReadiness;
+    readiness: Awaited<ReturnType<typeof readReadiness>>;
     at: Date;
   },
   settings: StateLimitSettings,
@@ -47,8 +46,14 @@ const NUMBER = `${irmNumberOf('irm_key')} AS number`;
 export async function readReadiness(
   db: Queryable,
   { filingId, exporterId }: { filingId: string; exporterId: string },
-): Promise<FilingReadiness> {
-  const { rows } = await db.query<FilingReadiness>(
+): Promise<{
+  /** When the oldest balance of the filing's IRMs was read, ms since the epoch; null if one was never read. */
+  balancesReadAt: number | null;
+  apiState: string | null;
+  /** ISO 8601. */
+  activatesAt: string | null;
+}> {
+  const { rows } = await db.query<Awaited<ReturnType<typeof readReadiness>>>(
     `WITH wanted AS (
        SELECT DISTINCT ${NUMBER} FROM filing_rows
         WHERE filing_id = $1 AND live AND submitted_at IS NULL

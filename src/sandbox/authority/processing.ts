@@ -3,7 +3,7 @@ import { Decimal } from 'decimal.js';
 import { kolkataDate } from './calendar';
 import type { Settings } from '../options';
 import { DIRECT_EXPORT, type PushItem } from '../endpoints/push-message';
-import { namesIrm, type Filing, type FilingRow, type PortalAccount, type PortalIrm, type World } from './world';
+import { namesIrm, type Filing, type PortalAccount, type PortalIrm, type World } from './world';
 
 /** Decides on the filings that are due by `now` (sandbox clock, ms). No timers, so the clock may jump by a day. */
 export function processDue({ world, settings }: { world: World; settings: Settings }, now: number): void {
@@ -84,7 +84,7 @@ export function findIrm({ irms }: PortalAccount, item: PushItem): PortalIrm | un
   return named.find(({ ifscCode }) => ifscCode === item.irmIfscCode) ?? named[0];
 }
 
-function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: Settings): void {
+function mint(row: Filing['rows'][number], filing: Filing, account: PortalAccount, settings: Settings): void {
   const { item } = row;
   const irm = findIrm(account, item);
   // A scripted outcome may process a row whose IRM does not exist; then there is no balance to reduce.

@@ -62,15 +62,6 @@ export interface Customer {
   updatedAt: number;
 }
 
-export interface FilingRow {
-  item: PushItem;
-  fingerprint: string;
-  processingStatus: 'Processed' | 'Errored' | null;
-  errorDetails: unknown[];
-  eBRCNumber: string | null;
-  eBRCDt: string | null;
-}
-
 export interface Filing {
   requestId: string;
   dgftAckId: string;
@@ -86,7 +77,14 @@ export interface Filing {
   processed: boolean;
   /** Every row ends Errored, whatever the authority's rules say. */
   forcedErrored: boolean;
-  rows: FilingRow[];
+  rows: {
+    item: PushItem;
+    fingerprint: string;
+    processingStatus: 'Processed' | 'Errored' | null;
+    errorDetails: unknown[];
+    eBRCNumber: string | null;
+    eBRCDt: string | null;
+  }[];
   /** Rows whose mapping was live already when this filing was accepted. */
   doubles: { fingerprint: string; serialNo: number; firstRequestId: string }[];
 }
@@ -99,7 +97,7 @@ export interface World {
   filings: Map<string, Filing>;
   pending: Set<Filing>;
   /** Rows that were or may become certificates, by fingerprint, in the order in which they were filed. */
-  mappings: Map<string, { row: FilingRow; requestId: string }[]>;
+  mappings: Map<string, { row: Filing['rows'][number]; requestId: string }[]>;
   outcomes: { script: ParsedSeed['outcomes'][number]; left: number }[];
   portalDown: boolean;
 }

@@ -4,7 +4,7 @@ import { effectOf } from '../faults/faults';
 import { findIrm } from '../authority/processing';
 import type { PushItem } from './push-message';
 import type { Call } from '../http/route';
-import { irmKey, type Customer, type Filing, type FilingRow, type PortalAccount, type World } from '../authority/world';
+import { irmKey, type Customer, type Filing, type PortalAccount, type World } from '../authority/world';
 
 /**
  * Accepts a submission, which is processed even if the answer is lost. An identical mapping is accepted, as by the
@@ -19,7 +19,7 @@ export function acceptFiling(
   const { world, settings } = call.context;
   const failed = effectOf(call.effects, 'failed-ack');
   const hidden = effectOf(call.effects, 'accepted-but-invisible');
-  const rows = items.map((item): FilingRow => ({
+  const rows = items.map((item): Filing['rows'][number] => ({
     item,
     fingerprint: fingerprintOf(account, item),
     processingStatus: null,
@@ -102,14 +102,8 @@ function changeIrms(call: Call, account: PortalAccount, items: readonly PushItem
   }
 }
 
-export interface DoubleFiling {
-  fingerprint: string;
-  requestIds: string[];
-  eBRCNumbers: string[];
-}
-
 /** Every mapping that was filed again while an earlier filing of it was pending or certified. */
-export function doubleFilings(world: World): DoubleFiling[] {
+export function doubleFilings(world: World): { fingerprint: string; requestIds: string[]; eBRCNumbers: string[] }[] {
   const found = new Map<string, Set<string>>();
   for (const filing of world.filings.values()) {
     for (const { fingerprint, firstRequestId } of filing.doubles) {

@@ -3,7 +3,7 @@ import { customerOf, logInAtPortal } from '../authority/portal-access';
 import { json, problem } from '../http/problem';
 import type { Call, Route } from '../http/route';
 import { FieldErrors, requiredText, requiredUuid } from './validate';
-import type { Filing, FilingRow } from '../authority/world';
+import type { Filing } from '../authority/world';
 
 /** POST /genebrc/status (spec: "Request status record"). */
 export const STATUS_ROUTE: Route = {
@@ -68,7 +68,7 @@ function statusRecord(filing: Filing, call: Call): Record<string, unknown> {
   };
 }
 
-function entry({ item, processingStatus, errorDetails, eBRCNumber, eBRCDt }: FilingRow, filing: Filing) {
+function entry({ item, processingStatus, errorDetails, eBRCNumber, eBRCDt }: Filing['rows'][number], filing: Filing) {
   return {
     serialNo: String(item.serialNo),
     irmNumber: item.irmNumber,

@@ -1,24 +1,23 @@
 /** Steps before the submission: activation, fresh balances, their reservation, approval. */
 import type { Reserved } from '../../activities/filings/filing-ledger';
 import { approvalMove, areBalancesFresh, isActivationPending } from '../../domain/filing/move-texts';
-import type { FilingReadiness, FirstMove } from '../../domain/filing/move-texts';
-import type { OpenFilingResult } from '../../activities/filings/open-filing';
+import type { FirstMove } from '../../domain/filing/move-texts';
+import type { Activities } from '../../activities/create-activities';
 import type { FilingRun } from './filing-run';
 import { helpful, interruptible, waitUntilActive } from './pauses';
 import { FilingRefused } from './finish-filing';
 
-export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' | 'recorded' }>;
+export type Opened = Extract<
+  Awaited<ReturnType<Activities['openFiling']>>,
+  { outcome: 'opened' | 'resumed' | 'recorded' }
+>;
 
 /**
  * Checks that the filing may be sent, before the first send and after every wait.
  * @param next the move that is recorded together with the reservation
  * @throws FilingRefused when the balances do not allow it
  */
-export async function prepareFiling(
-  run: FilingRun,
-  next?: FirstMove,
-  read: FilingReadiness | null = null,
-): Promise<void> {
+export async function prepareFiling(run: FilingRun, next?: FirstMove, read: Opened['readiness'] = null): Promise<void> {
   const { filingId, exporterId } = run;
   const ready =
     read ?? (await run.steps('Check exporter readiness and balance age').readReadiness({ filingId, exporterId }));
