@@ -251,15 +251,11 @@ async function sendUpdate<A extends CommandArgs>(
 
 /** The operator's error for a failed update: a validator's refusal with its reason; other errors are unchanged. */
 async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name: string, filing: FilingRecord) {
-  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-    const notice = await silenceNotice(deps.temporal, deps.taskQueue, filing.workflowId);
-    return new Error(`It is not certain that the ${name} arrived. ${notice}`);
-  }
-  if (endedUnanswered(error)) {
-    return new Error(
-      `It is not certain that the ${name} was carried out: the workflow was ended before it answered. \`ebrc show ${filing.filingId}\` tells.`,
-    );
-  }
+  const unanswered =
+    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError
+      ? await silenceNotice(deps.temporal, deps.taskQueue, filing.workflowId)
+      : endedUnanswered(error) && `Its workflow was ended before it answered: see \`ebrc show ${filing.filingId}\`.`;
+  if (unanswered !== false) return new Error(`It is not certain that the ${name} was carried out. ${unanswered}`);
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
   const why = error.cause?.message ?? error.message;
   const { filingId, state } = filing;
