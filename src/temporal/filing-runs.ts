@@ -2,7 +2,7 @@
 import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import type { Client, WorkflowStartOptions } from '@temporalio/client';
 import { ApplicationFailure, WorkflowIdConflictPolicy } from '@temporalio/common';
-import { judgeRun, resumeInput } from '../domain/filing/run-judgement';
+import { type FilingRunStatus, judgeRun, type ResumedFiling, resumeInput } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
 import { searchAttributes } from '../domain/names';
@@ -12,7 +12,7 @@ import { openFiling, recordRunProblem, type OpenFilingRun } from '../ledger/fili
 import { isGrpcStatus } from './grpc-status';
 
 /** Temporal's execution statuses in our terms. A run that continued as new has a newer one, so it counts as running. */
-const STATUS: Readonly<Record<string, Parameters<typeof judgeRun>[1]['status']>> = {
+const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
   RUNNING: 'running',
   PAUSED: 'running',
   CONTINUED_AS_NEW: 'running',
@@ -24,7 +24,7 @@ const STATUS: Readonly<Record<string, Parameters<typeof judgeRun>[1]['status']>>
 };
 
 /** Describes the newest run, because lists lag behind. "Not found" gives `gone`. @throws any other failure */
-export async function describeRun(temporal: Client, workflowId: string): Promise<Parameters<typeof judgeRun>[1]> {
+export async function describeRun(temporal: Client, workflowId: string): Promise<FilingRunStatus> {
   try {
     const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
     // Treat an unknown status as running, because nothing may be concluded from it.
@@ -63,7 +63,7 @@ export async function withFilingAttributes<T>(
 }
 
 /** Start options of a run that continues from the ledger. A running one is used. */
-export function resumeOptions(filing: Parameters<typeof resumeInput>[0] & { workflowId: string }, taskQueue: string) {
+export function resumeOptions(filing: ResumedFiling & { workflowId: string }, taskQueue: string) {
   return {
     workflowId: filing.workflowId,
     taskQueue,

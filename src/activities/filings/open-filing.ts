@@ -12,7 +12,7 @@ import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { filingOfReference, getFiling, needFiling, standingOfReference } from '../../ledger/filings/filings';
 import { readNow, readStanding, type OpenedFiling, type SubmissionStage } from '../../ledger/filings/filing-now';
 import { referenceTaken, sameContent } from '../../ledger/filings/reference';
-import { readReadiness } from '../../ledger/filings/first-move';
+import { type FilingReadiness, readReadiness } from '../../ledger/filings/first-move';
 import { withTransaction } from '../../ledger/pool';
 import { shownToFile } from '../../ledger/principals/shown';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
@@ -28,7 +28,7 @@ type Opening =
       outcome: 'opened' | 'resumed' | 'recorded';
       filing: OpenedFiling;
       /** Null: the balances were reserved with the intent. */
-      readiness: Awaited<ReturnType<typeof readReadiness>> | null;
+      readiness: FilingReadiness | null;
     }
   | {
       outcome: 'refused';

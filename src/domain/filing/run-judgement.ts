@@ -8,6 +8,14 @@ export const LATE_MS = 15 * 60_000;
 /** From this attempt of a workflow task on, its failure is not considered temporary. */
 const FAILING_FROM = 4;
 
+/** The newest run of a filing's workflow. */
+export interface FilingRunStatus {
+  /** `gone`: Temporal does not know the workflow. */
+  status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
+  /** Attempt number of the current workflow task; above one, the previous attempts failed. */
+  taskAttempt: number;
+}
+
 /** What to do about an open filing. `report`: show `problem` (null clears it). `resume`: start a new run. */
 export function judgeRun(
   filing: {
@@ -16,13 +24,7 @@ export function judgeRun(
     /** When its next state change is due at the latest; null if it waits for a person. */
     dueAt: Date | null;
   },
-  /** The newest run of its workflow. */
-  run: {
-    /** `gone`: Temporal does not know the workflow. */
-    status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
-    /** Attempt number of the current workflow task; above one, the previous attempts failed. */
-    taskAttempt: number;
-  },
+  run: FilingRunStatus,
   now: Date,
 ): { action: 'report'; problem: string | null } | { action: 'resume'; why: string } {
   if (run.status === 'running') return { action: 'report', problem: problemOfRunning(filing, run, now) };
@@ -48,22 +50,18 @@ function problemOfRunning(
   return null;
 }
 
-/** The input of `fileRemittances` for a run that continues a filing from the ledger, which has everything else. */
-export function resumeInput({
-  filingId,
-  mode,
-  exporterId,
-  reference,
-  madeBy,
-  n,
-}: {
+/** The part of a filing that a new run of it needs; everything else is in the ledger. */
+export interface ResumedFiling {
   filingId: string;
   mode: Mode;
   exporterId: string;
   reference: string;
   madeBy: string;
   n: number;
-}): FileInput {
+}
+
+/** The input of `fileRemittances` for a run that continues a filing from the ledger, which has everything else. */
+export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }: ResumedFiling): FileInput {
   return { mode, exporterId, reference, madeBy, n, resume: filingId };
 }
 

@@ -1,3 +1,4 @@
+import type { ResumedFiling } from '../../domain/filing/run-judgement';
 import type { FilingState } from '../../domain/filing/states';
 import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS } from '../questions/questions';
@@ -14,13 +15,7 @@ export class FilingMissing extends Error {
 }
 
 /** The part of a filing's record that its run holds too. */
-export interface FilingHead {
-  filingId: string;
-  mode: Mode;
-  exporterId: string;
-  reference: string;
-  madeBy: string;
-  n: number;
+export interface FilingHead extends ResumedFiling {
   needsAttention: boolean;
   attention: string | null;
   questionCount: number;

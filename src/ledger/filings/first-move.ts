@@ -23,7 +23,7 @@ export async function writeFirstMove(
     submissions: readonly number[];
     /** The findings of its balance check; without an error the balances are reserved. */
     findings: readonly Finding[];
-    readiness: Awaited<ReturnType<typeof readReadiness>>;
+    readiness: FilingReadiness;
     at: Date;
   },
   settings: StateLimitSettings,
@@ -42,18 +42,20 @@ export async function writeFirstMove(
 
 const NUMBER = `${irmNumberOf('irm_key')} AS number`;
 
-/** When the oldest balance of the unsent rows' IRMs was read, by any client of the party, and the API access. */
-export async function readReadiness(
-  db: Queryable,
-  { filingId, exporterId }: { filingId: string; exporterId: string },
-): Promise<{
+export interface FilingReadiness {
   /** When the oldest balance of the filing's IRMs was read, ms since the epoch; null if one was never read. */
   balancesReadAt: number | null;
   apiState: string | null;
   /** ISO 8601. */
   activatesAt: string | null;
-}> {
-  const { rows } = await db.query<Awaited<ReturnType<typeof readReadiness>>>(
+}
+
+/** When the oldest balance of the unsent rows' IRMs was read, by any client of the party, and the API access. */
+export async function readReadiness(
+  db: Queryable,
+  { filingId, exporterId }: { filingId: string; exporterId: string },
+): Promise<FilingReadiness> {
+  const { rows } = await db.query<FilingReadiness>(
     `WITH wanted AS (
        SELECT DISTINCT ${NUMBER} FROM filing_rows
         WHERE filing_id = $1 AND live AND submitted_at IS NULL

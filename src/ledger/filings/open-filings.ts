@@ -6,13 +6,13 @@ import { addEvent } from './filing-notes';
 import { moveOfStep, writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
-import { resumesIn, type judgeRun, type resumeInput } from '../../domain/filing/run-judgement';
+import { resumesIn, type judgeRun, type ResumedFiling } from '../../domain/filing/run-judgement';
 import { lockFiling, readFacts } from './filing-lock';
 import { closeOpenWords } from '../submissions/words';
 
 /** What is judged of an open filing, and what a new run of it needs. */
 export type OpenFilingRun = Parameters<typeof judgeRun>[0] &
-  Parameters<typeof resumeInput>[0] &
+  ResumedFiling &
   Pick<FilingRecord, 'workflowId' | 'state' | 'seq'>;
 
 const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",

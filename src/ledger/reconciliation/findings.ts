@@ -18,6 +18,9 @@ const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
 const isOfExporters = (ids: string) =>
   `(${ids}::text[] IS NULL OR party_id IN (SELECT party_id FROM exporters WHERE lower(exporter_id) = ANY(${ids})))`;
 
+/** `gatheredUntil`: until then evidence of an unknown outcome is gathered, and nobody is asked; ISO 8601. */
+type StoredFinding = Omit<FindingView, 'advice'> & { gatheredUntil: string | null };
+
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
 export async function listFindings(
   db: Queryable,
@@ -34,7 +37,7 @@ export async function listFindings(
   },
 ): Promise<FindingView[]> {
   const { mode, partyId, exporters, kind, all = false, after = 0, limit } = filter;
-  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
+  const { rows } = await db.query<StoredFinding>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
         AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
@@ -50,7 +53,7 @@ export async function healedFindings(
   db: Queryable,
   { mode, partyId, runId }: { mode: string; partyId?: number | null; runId: string },
 ): Promise<FindingView[]> {
-  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
+  const { rows } = await db.query<StoredFinding>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND kind = ANY($3) AND healed IS NOT NULL
         AND closed_at >= (SELECT started_at FROM reconciliation_runs WHERE run_id = $4)
@@ -81,7 +84,7 @@ export async function acknowledgeFinding(
 ): Promise<FindingView | null> {
   const { mode, id, by, note, exporters, at } = args;
   if (!/^\d{1,18}$/.test(id)) return null;
-  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
+  const { rows } = await db.query<StoredFinding>(
     `UPDATE questions SET acknowledged_at = $3, acknowledged_by = $4, note = $5
       WHERE mode = $1 AND question_id = $2 AND (kind = ANY($6) OR until = 'fact') AND ${isOfExporters('$7')}
       RETURNING ${COLUMNS}`,
@@ -180,10 +183,7 @@ const CONTRADICTION_ADVICE =
   'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once it is settled.';
 
 /** @param gatheredUntil when gathering evidence ends, for an unknown outcome that no person was asked about yet */
-function viewOf({
-  gatheredUntil,
-  ...row
-}: Omit<FindingView, 'advice'> & { gatheredUntil: string | null }): FindingView {
+function viewOf({ gatheredUntil, ...row }: StoredFinding): FindingView {
   const gathering =
     gatheredUntil &&
     `Evidence of whether ${row.filingId} was filed is gathered until ${gatheredUntil}: nothing has to be done yet. If it is not conclusive, a person is asked.`;

@@ -16,6 +16,16 @@ const UPLOADED = `, uploaded AS (
       JOIN submission_progress s ON s.filing_id = r.filing_id AND s.submission = r.submission
       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
 
+interface WaitingFiling {
+  filingId: string;
+  reference: string;
+  exporter: string;
+  workflowId: string;
+  since: string;
+  hours: number;
+  attention: string;
+}
+
 /** SQL: filings with open questions at the end of the scope, except findings, which have their own list. */
 const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", min(q.first_seen_at) AS since,
             extract(epoch FROM max(scope.until) - min(q.first_seen_at))::float8 / 3600 AS hours,
@@ -38,18 +48,12 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
     /** The amounts that were sent and have no outcome, by currency. */
     atRisk: { currency: string; value: string }[];
     trend: DayCount[];
-    filings: {
-      filingId: string;
-      reference: string;
-      exporter: string;
-      workflowId: string;
-      since: string;
-      hours: number;
+    filings: (Omit<WaitingFiling, 'attention'> & {
       rows: number;
       value: string;
       currency: string | null;
       attention: string | null;
-    }[];
+    })[];
   }>(db, scope, UNKNOWN, {
     one: {
       totals: `SELECT count(*)::int AS filings, count(*) FILTER (WHERE hours > 24)::int AS "olderThanDay",
@@ -84,15 +88,7 @@ export async function rowFunnel(db: Queryable, scope: ReportScope) {
       archived: number;
     };
     trend: { day: string; uploaded: number; processed: number }[];
-    waiting: {
-      filingId: string;
-      reference: string;
-      exporter: string;
-      workflowId: string;
-      since: string;
-      hours: number;
-      attention: string;
-    }[];
+    waiting: WaitingFiling[];
   }>(
     db,
     scope,
