@@ -98,21 +98,20 @@ export async function answeredByWorker<T>(
   }
 }
 
+const describe = (client: Client, workflowId: string) =>
+  client.withDeadline(Date.now() + ANSWERS_WITHIN_MS, () => client.workflow.getHandle(workflowId).describe());
+
 /** The workflow's queue, which differs if its starter had another EBRC_TASK_QUEUE; `ours` if it cannot be read. */
 const queueOf = (client: Client, workflowId: string, ours: string): Promise<string> =>
-  client
-    .withDeadline(Date.now() + ANSWERS_WITHIN_MS, () => client.workflow.getHandle(workflowId).describe())
-    .then(
-      ({ taskQueue }) => taskQueue,
-      () => ours,
-    );
+  describe(client, workflowId).then(
+    ({ taskQueue }) => taskQueue,
+    () => ours,
+  );
 
 /** Whether the workflow has a task that no worker took, or whose last attempt did not finish. */
 async function isUntaken(client: Client, workflowId: string): Promise<boolean> {
   try {
-    const { raw } = await client.withDeadline(Date.now() + ANSWERS_WITHIN_MS, () =>
-      client.workflow.getHandle(workflowId).describe(),
-    );
+    const { raw } = await describe(client, workflowId);
     const { pendingWorkflowTask: task } = raw;
     return Boolean(task && (!task.startedTime || Number(task.attempt) > 1));
   } catch {

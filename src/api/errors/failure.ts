@@ -45,11 +45,15 @@ export async function refusalOf(
   });
 }
 
+interface FailureContext {
+  operation: Operation;
+  status: number | null;
+  written: boolean;
+  redact: Redactor;
+}
+
 /** The error of a failed call: an {@link ApiError}, or the unchanged error of the reader of a streamed body. */
-export function failureOf(
-  error: unknown,
-  context: { operation: Operation; status: number | null; written: boolean; redact: Redactor },
-): Error {
+export function failureOf(error: unknown, context: FailureContext): Error {
   const { operation, redact, written } = context;
   const { submits } = OPERATIONS[operation];
   if (error instanceof ApiError) return error;
@@ -67,10 +71,7 @@ export function failureOf(
 }
 
 /** The error for a 2xx with an unreadable body. */
-function unreadableAnswer(
-  error: BadAnswerError,
-  { operation, status, redact }: Parameters<typeof failureOf>[1],
-): ApiError {
+function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: FailureContext): ApiError {
   return new ApiError({
     kind: OPERATIONS[operation].submits ? 'outcome_unknown' : 'bad_answer',
     operation,
@@ -79,10 +80,7 @@ function unreadableAnswer(
   });
 }
 
-function failedExchange(
-  error: TransportError,
-  { operation, status, redact }: Parameters<typeof failureOf>[1],
-): ApiError {
+function failedExchange(error: TransportError, { operation, status, redact }: FailureContext): ApiError {
   const ofHook = error.reason === 'before_write';
   if (ofHook && error.cause instanceof ApiError) return error.cause;
   return new ApiError({

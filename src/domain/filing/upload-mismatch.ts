@@ -2,11 +2,13 @@ import { comparableDate, comparableText, irmIdentity } from '../identity';
 import { listed } from '../rules/value-messages';
 import type { StoredAnswer } from './attempt';
 
-/**
- * Compares the rows that the service read (by `irms`, never `irmNumbers`) with those sent. Their values may have any
- * type. Null if they agree.
- */
-export function uploadMismatch(sent: readonly Record<string, unknown>[], answer: StoredAnswer): string | null {
+/** What is compared of a sent row and of an entry of `irms`, whose values may have any type. */
+type ComparedRow = Partial<
+  Record<'serialNo' | 'irmNumber' | 'irmDt' | 'irmAdCode' | 'irmIfscCode' | 'sbCumInvoiceNumber', unknown>
+>;
+
+/** Compares the rows that the service read (by `irms`, never `irmNumbers`) with those sent. Null if they agree. */
+export function uploadMismatch(sent: readonly ComparedRow[], answer: StoredAnswer): string | null {
   const differences: string[] = [];
   const failed = answer.ackStatus?.trim().toLowerCase() === 'failed';
   const differs = (count: unknown): count is number =>
@@ -14,12 +16,11 @@ export function uploadMismatch(sent: readonly Record<string, unknown>[], answer:
   const { parsedRowCount: read, recordResCount: accepted } = answer;
   if (differs(read)) differences.push(`the service read ${read} rows, ${sent.length} were sent`);
   if (differs(accepted)) differences.push(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
-  if (answer.irms && answer.irms.length > 0)
-    differences.push(...rowDifferences(sent, answer.irms as Record<string, unknown>[]));
+  if (answer.irms && answer.irms.length > 0) differences.push(...rowDifferences(sent, answer.irms as ComparedRow[]));
   return differences.length > 0 ? differences.join('; ') : null;
 }
 
-function rowDifferences(sent: readonly Record<string, unknown>[], read: readonly Record<string, unknown>[]): string[] {
+function rowDifferences(sent: readonly ComparedRow[], read: readonly ComparedRow[]): string[] {
   const ours = new Map<string, number>();
   for (const row of sent) count(ours, keyOf(row), 1);
   for (const entry of read) count(ours, keyOf(entry), -1);
@@ -46,7 +47,7 @@ const COMPARED_VALUES = [
   ['irmIfscCode', comparableText],
 ] as const;
 
-const serials = (rows: readonly Record<string, unknown>[]): string =>
+const serials = (rows: readonly ComparedRow[]): string =>
   `serialNo ${listed(rows.map(({ serialNo }) => textOf(serialNo)))}`;
 
 const textOf = (value: unknown): string =>
@@ -56,7 +57,7 @@ function count(balances: Map<string, number>, key: string, by: number): void {
   balances.set(key, (balances.get(key) ?? 0) + by);
 }
 
-function keyOf({ irmNumber, irmAdCode, sbCumInvoiceNumber }: Record<string, unknown>): string {
+function keyOf({ irmNumber, irmAdCode, sbCumInvoiceNumber }: ComparedRow): string {
   const irm = irmIdentity({ irmNumber: textOf(irmNumber), irmAdCode: textOf(irmAdCode) });
   return `${irm} ${comparableText(textOf(sbCumInvoiceNumber))}`;
 }

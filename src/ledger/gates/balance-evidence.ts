@@ -16,10 +16,14 @@ interface Asked extends SubmissionKey {
   windowOver: boolean;
 }
 
-/** SQL: `sent` is the submission's first send with a snapshot from before it. $1: filing, $2: submission. */
+/**
+ * SQL: `sent` is the submission's first send with a snapshot from before it, else its first one. $1: filing, $2:
+ * submission.
+ */
 const SENT = `sent AS (
-    SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
-     WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1)`;
+    SELECT a.marked_at, s.taken_at, s.balances FROM attempts a LEFT JOIN snapshots s USING (snapshot_id)
+     WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL
+     ORDER BY s.snapshot_id IS NULL, a.number LIMIT 1)`;
 
 interface Filed {
   amount: string;
@@ -96,10 +100,7 @@ export async function unexplainedUse(
     fell: string;
     certified: string;
   }>(
-    `WITH sent AS (
-         SELECT a.marked_at, s.taken_at, s.balances FROM attempts a LEFT JOIN snapshots s USING (snapshot_id)
-          WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL
-          ORDER BY s.snapshot_id IS NULL, a.number LIMIT 1),
+    `WITH ${SENT},
        open AS (
          SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL

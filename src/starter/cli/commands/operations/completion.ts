@@ -48,23 +48,24 @@ function bashScript(program: Command): string {
 }
 
 function wordsOf(command: Command): string[] {
-  const options = [...command.options, ...command.commands.flatMap(({ options: suboptions }) => suboptions)];
+  const options = optionsOf(command);
   const values = [...command.registeredArguments, ...options].flatMap(({ argChoices = [] }) => argChoices);
   const names = options.map(({ long, short }) => long ?? short ?? '');
   return [...new Set([...command.commands.map((each) => each.name()), ...names, ...values, '--json', '--help'])];
 }
+
+/** The options of a command and of its subcommands. */
+const optionsOf = ({ options, commands }: Command) => [...options, ...commands.flatMap((each) => each.options)];
 
 function fishScript(program: Command): string {
   const quoted = (text: string) => `'${text.replaceAll(/['\\]/gu, '\\$&')}'`;
   const lines = program.commands.flatMap((command) => {
     const inside = `-n ${quoted(`__fish_seen_subcommand_from ${command.name()}`)}`;
     const subcommands = command.commands.map((each) => `${inside} -f -a ${each.name()} -d ${quoted(each.summary())}`);
-    const options = [...command.options, ...command.commands.flatMap(({ options: suboptions }) => suboptions)].map(
-      (option) => {
-        const values = option.argChoices ? ` -xa ${quoted(option.argChoices.join(' '))}` : option.required ? ' -r' : '';
-        return `${inside} -l ${option.long?.slice(2) ?? ''} -d ${quoted(option.description)}${values}`;
-      },
-    );
+    const options = optionsOf(command).map((option) => {
+      const values = option.argChoices ? ` -xa ${quoted(option.argChoices.join(' '))}` : option.required ? ' -r' : '';
+      return `${inside} -l ${option.long?.slice(2) ?? ''} -d ${quoted(option.description)}${values}`;
+    });
     const values = command.registeredArguments.flatMap(({ argChoices }) =>
       argChoices ? [`${inside} -f -a ${quoted(argChoices.join(' '))}`] : [],
     );
