@@ -11,12 +11,9 @@ it.each([
   ['0s', 0],
 ])('%s is %d ms', (text, ms) => expect(parseDuration(text)).toBe(ms));
 
-it.each(['', '10', 'm', '-5s', '1e3s', '5 min', '5M', '1h30m', '1.s', '99999999999999999d'])(
-  '%j is no duration',
-  (text) => {
-    expect(parseDuration(text)).toBeNull();
-  },
-);
+it.each(['', '10', 'm', '-5s', '1e3s', '5 min', '5M', '1h30m', '1.s', '36501d'])('%j is no duration', (text) => {
+  expect(parseDuration(text)).toBeNull();
+});
 
 it('reads back what it writes', () => {
   fc.assert(fc.property(fc.nat(), (ms) => expect(parseDuration(formatDuration(ms))).toBe(ms)));
