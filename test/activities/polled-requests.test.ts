@@ -12,7 +12,7 @@ import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { type FilingRow, readRows } from '../../src/ledger/rows/filing-rows';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
+import { EXPORTER, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { detailOf } from '../reports/ledger-of-a-month';
 import { useTestDatabase } from '../support/postgres';
@@ -145,7 +145,7 @@ it('takes from a request that a person named no record that does not say which r
     await record(requestId, filingId, { ...errored, ...nameless });
     expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
   }
-  expect(await requests(filingId)).toEqual([[requestId, 'followed', null]]);
+  expect(await requests(filingId)).toEqual([[requestId, 'followed', 'incomplete']]);
   expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
 });
 
@@ -229,6 +229,27 @@ it('takes Errored with nothing listed for a statement alone', async () => {
   expect(await requests(of.filingId)).toEqual([[requestId, 'followed', 'errored_empty']]);
 });
 
+it('frees no row by counts that fit only with a certificate that its record does not list', async () => {
+  const filingId = await open(
+    ledger,
+    'COUNTS',
+    rowsOf({ sbCumInvoiceNumber: '3000001' }, { sbCumInvoiceNumber: '3000002' }),
+  );
+  const attemptId = await attempts.opened(filingId);
+  await attempts.mark(attemptId);
+  await move(ledger, filingId, 'submitting', 'processing');
+  const requestId = await accept({ attemptId }, 'R-COUNTS');
+  // Found by its details, and perhaps a twin that was filed by hand: then it is this row that failed.
+  const certificates = [{ position: 0, eBRCNumber: 'EB-TWIN', eBRCDate: null }];
+  await withTransaction(ledger.pool, (client) =>
+    certifyByPersons(client, { filingId, submission: 1, exporterId: EXPORTER, at: NOW, certificates }),
+  );
+  records.set(requestId, { processingStatus: 'Processed', recordResCount: 2, recordProCount: 1, recordFailCount: 1 });
+  expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
+  expect(await requests(filingId)).toEqual([[requestId, 'followed', 'errored']]);
+  expect((await attempts.rows(filingId)).map(({ state }) => state)).toEqual(['certified', 'submitted']);
+});
+
 it('asks about every request of a submission: one that is named never hides another', async () => {
   const of = await sent();
   const own = await accept(of, `R-${of.filingId}`);
@@ -274,7 +295,7 @@ it('closes a request that a person named as not ours once every record of it is 
   const answered = await accept(own, `R-${own.filingId}`);
   await record(answered, own.filingId, { ...processed, sbCumInvoiceNumber: '7654321', eBRCNumber: 'EB-STRANGE' });
   expect(await poll(own.filingId)).toMatchObject({ outcome: 'not_yet' });
-  expect(await requests(own.filingId)).toEqual([[answered, 'followed', null]]);
+  expect(await requests(own.filingId)).toEqual([[answered, 'followed', 'incomplete']]);
 });
 
 it('says “by record” of no row that the record does not name, although its counts include it', async () => {

@@ -111,7 +111,7 @@ export async function settleRequest(
   if (!final) {
     await recordSeenAnswer(client, answered);
     // Another request of the submission is polled next.
-    await notePoll(client, request, { statement: null, incomplete: true, ageMs: age, at });
+    await notePoll(client, request, { statement: args.final ? null : 'incomplete', ageMs: age, at });
     return { outcome: 'incomplete', filing: null };
   }
   const contradicted = contradictions.map(({ position }) => position);

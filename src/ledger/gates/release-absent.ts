@@ -3,7 +3,7 @@ import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/
 import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
-import { endRequest, lockRequests, type RequestRecord } from '../submissions/requests';
+import { endRequest, isDenial, lockRequests, type RequestRecord } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { agreeingCertificates, completeLook, lastProblem, lineageSend, longestWindow, windowEnd } from './absence';
 import { insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
@@ -208,7 +208,8 @@ function stateOfSubject(args: {
   | ReturnType<typeof refused> {
   const { subject, attempts, requests, settleMs, at } = args;
   // A request that the service denied for a whole window blocks no other, or two such requests would block each other.
-  const deniedThrough = (since: Date | null) => since !== null && since.getTime() <= at.getTime() - settleMs;
+  const deniedThrough = ({ statement, statementSince: since }: RequestRecord) =>
+    isDenial(statement) && since !== null && since.getTime() <= at.getTime() - settleMs;
   if ('attemptId' in subject) {
     const own = attempts.find(({ attemptId }) => attemptId === subject.attemptId);
     if (own?.verdict === 'open') return refused('not_in_doubt', `attempt ${own.attemptId} has not been sent yet`);
@@ -218,9 +219,7 @@ function stateOfSubject(args: {
         'not_in_doubt',
         `the service answered attempt ${subject.attemptId} with request ${request.requestId}, so it was filed`,
       );
-    const followed = requests.find(
-      ({ state, statementSince }) => state === 'followed' && !deniedThrough(statementSince),
-    );
+    const followed = requests.find((each) => each.state === 'followed' && !deniedThrough(each));
     if (followed)
       return refused('unfinished', `request ${followed.requestId} of the submission is still being asked about`);
     if (own && !MAYBE_FILED.includes(own.verdict))
@@ -231,7 +230,7 @@ function stateOfSubject(args: {
   if (!own || own.state === 'not_ours')
     return refused('not_in_doubt', `request ${subject.requestId} is not one of the submission`);
   const other = requests.find(
-    (each) => each.requestId !== own.requestId && each.state === 'followed' && !deniedThrough(each.statementSince),
+    (each) => each.requestId !== own.requestId && each.state === 'followed' && !deniedThrough(each),
   );
   if (other) return refused('unfinished', `request ${other.requestId} of the submission is still being asked about`);
   // If a person named this request for the attempt in doubt, one judgement decides on both.

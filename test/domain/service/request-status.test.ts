@@ -135,17 +135,19 @@ describe('a record that is not final', () => {
     expect(judgeStatus([one, two], status).verdict).toBe('incomplete');
   });
 
-  it('reads counts without a list together with the certificates that are known already', () => {
+  it('takes counts that fit only with certificates that are known otherwise for a statement alone', () => {
     const known = { ...one, eBRCNumber: 'EBRC1', eBRCDate: '06012026' };
     const status = record({ processingStatus: 'Errored', recordProCount: 1, recordFailCount: 1 });
     expect(judgeStatus([one, two], status).verdict).toBe('incomplete');
-    expect(judgeStatus([known, two], status)).toMatchObject({
-      verdict: 'terminal',
-      rows: [
-        { outcome: 'certified', eBRCNumber: 'EBRC1' },
-        { outcome: 'errored', errors: [] },
-      ],
-    });
+    const rows = [
+      { outcome: 'certified', eBRCNumber: 'EBRC1' },
+      { outcome: 'errored', errors: [] },
+    ];
+    expect(judgeStatus([known, two], status)).toMatchObject({ verdict: 'errored', rows });
+    const partly = { ...status, recordProCount: 2, ebrcBulkGenStatusLst: [entry(two)] };
+    expect(judgeStatus([known, two, sent(3)], partly).verdict).toBe('errored');
+    const listed = { ...status, ebrcBulkGenStatusLst: [entry(one)] };
+    expect(judgeStatus([known, two], listed)).toMatchObject({ verdict: 'terminal', rows });
   });
 
   it('gives a certificate that a row has already to no other row', () => {

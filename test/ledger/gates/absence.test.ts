@@ -315,6 +315,25 @@ describe('what is asked about', () => {
     expect(await absent(subject)).toEqual({ outcome: 'freed', freed: [0] });
   });
 
+  it('is a request that has ended without accounting for every record, once that was so for a window', async () => {
+    const party = await exporter();
+    const sent = await party.sent([{}, {}]);
+    const [requestId, beside] = [newId(), newId()];
+    await accept(sent, requestId);
+    await party.certify(sent.filingId, { 0: `EB-${requestId}` });
+    await poll(sent.filingId, requestId, 'incomplete', minutesLater(60));
+    const subject = { requestId, filingId: sent.filingId, submission: 1 };
+    await party.look(OVER);
+    expect(await absent(subject)).toMatchObject({ code: 'too_early' });
+    await party.look(minutesLater(301));
+    // Unlike one that the service denies it blocks another: it may have filed the rows.
+    await gates.name(sent.filingId, beside);
+    await poll(sent.filingId, beside, 'unknown_request', NOW);
+    const at = minutesLater(302);
+    expect(await absent({ ...subject, requestId: beside }, { at })).toMatchObject({ code: 'unfinished' });
+    expect(await absent(subject, { at })).toEqual({ outcome: 'freed', freed: [1] });
+  });
+
   it('is a request beside another of the submission only once the service denied that one through its window', async () => {
     const { party, filingId } = await unknownRequest(minutesLater(100));
     const subject = { requestId: newId(), filingId, submission: 1 };
