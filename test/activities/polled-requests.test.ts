@@ -181,6 +181,18 @@ it('takes nothing from a request that two persons close as not ours while the se
   expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
 });
 
+it('follows a request that a late answer makes our own while the service answers, whatever its record was taken for', async () => {
+  const { filingId, attemptId } = await sent();
+  const requestId = await name(filingId, `R-OWN-${filingId}`);
+  await record(requestId, filingId, { ...errored, sbCumInvoiceNumber: '7654321' });
+  meanwhile = () => accept({ attemptId }, requestId);
+  expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
+  meanwhile = () => Promise.resolve();
+  expect(await requests(filingId)).toEqual([[requestId, 'followed', null]]);
+  await record(requestId, filingId, { ...processed, eBRCNumber: `EB-OWN-${filingId}` });
+  expect(await poll(filingId)).toMatchObject({ outcome: 'settled' });
+});
+
 it('asks about a request that a person named, and whose certificate two persons said is another’s', async () => {
   const { filingId } = await sent();
   const requestId = await name(filingId, `R-TWIN-${filingId}`);
