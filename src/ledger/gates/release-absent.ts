@@ -105,6 +105,7 @@ export async function releaseAbsent(
     return releaseAttempt(client, subject.attemptId, {
       release: { ...release, ...subject },
       attempts,
+      denied: requests.filter(({ state }) => state === 'followed'),
       errorsOf,
       ended: filing.ended,
     });
@@ -112,6 +113,8 @@ export async function releaseAbsent(
   const { attemptId } = subjectState;
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errorsOf });
 }
+
+const ABSENT = { state: 'absent', processingStatus: null, errored: [] } as const;
 
 /** The errors of freed rows, by position. */
 type ErrorsOf = (positions: readonly number[]) => ReadonlyMap<number, string[]>;
@@ -123,9 +126,16 @@ async function releaseAttempt(
   {
     release,
     attempts,
+    denied,
     errorsOf,
     ended,
-  }: { release: Release; attempts: readonly AttemptRow[]; errorsOf: ErrorsOf; ended: boolean },
+  }: {
+    release: Release;
+    attempts: readonly AttemptRow[];
+    denied: readonly RequestRecord[];
+    errorsOf: ErrorsOf;
+    ended: boolean;
+  },
 ): Promise<Absence> {
   const { filingId, submission, reason, at } = release;
   // Records an attempt that the ledger has lost, so that a worker that still holds it finds it closed.
@@ -142,6 +152,8 @@ async function releaseAttempt(
     const freed = await releaseRejected(client, { filingId, submission, at });
     return ended || freed.length > 0 ? { outcome: 'freed', freed } : { outcome: 'again' };
   }
+  // They were named for this attempt, and would be followed in place of another one.
+  for (const request of denied) await endRequest(client, request, { ...ABSENT, at });
   if (certified || refusedSince || ended) {
     const positions = await livePositions(client, { filingId, submission });
     const freed = await freeRows(client, {
@@ -175,8 +187,7 @@ async function releaseRequest(
   });
   // The request is followed on for the live rows that this judgement leaves.
   if ((await livePositions(client, { filingId, submission })).length > 0) return { outcome: 'freed', freed };
-  const end = { state: 'absent' as const, processingStatus: null, errored: [], at };
-  await endRequest(client, { filingId, submission, requestId }, end);
+  await endRequest(client, { filingId, submission, requestId }, { ...ABSENT, at });
   if (attemptId !== null)
     await writeVerdict(client, { attemptId, from: ['marked', 'accepted'], verdict: 'absent', reason, at });
   return { outcome: 'freed', freed };

@@ -692,6 +692,10 @@ describe('an attempt whose named request the service denies', () => {
     expect(await say(543)).toEqual(stands(/was not read since/u));
     await sent.party.look(minutesLater(544));
     expect(await say(545)).toEqual(again);
+    // The judgement is about both: a request that is followed would keep the submission from being sent again.
+    expect(await requests(sent.filingId)).toMatchObject([{ id: named, state: 'absent' }]);
+    await sent.party.look(minutesLater(546));
+    expect(await open(sent.filingId, 1, minutesLater(547))).toMatchObject({ outcome: 'attempt', number: 2 });
   });
 });
 
