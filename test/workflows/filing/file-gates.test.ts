@@ -56,9 +56,9 @@ it('lets a person answer for the rows that a request has ended without accountin
   const rows = [stage.mapping(exporter), stage.mapping(exporter)];
   await stage.reject(rows[1]?.sbCumInvoiceNumber);
   const { api } = stage.worker.deps;
-  const { status } = api;
+  const status = api.status.bind(api);
   api.status = async (...asked) => {
-    const record = await status.apply(api, asked);
+    const record = await status(...asked);
     if (asked[0].platformCustomerId !== exporter.exporterId || record.processingStatus === null) return record;
     return { ...record, recordFailCount: 0, ebrcBulkGenStatusLst: record.ebrcBulkGenStatusLst.slice(0, 1) };
   };
@@ -191,6 +191,11 @@ it('tells who approves a filing that is given up at the same time which of the t
       ]);
       await filing.result();
       const recorded = (await findFiling(stage.ledger.pool, 'test', filingId ?? ''))?.approvedBy;
+      const { rows: unjudged } = await stage.ledger.pool.query(
+        'SELECT kind FROM words w WHERE filing_id = $1 AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)',
+        [filingId],
+      );
+      expect(unjudged).toEqual([]);
       return { approved: approved.status, recorded };
     }),
   );
