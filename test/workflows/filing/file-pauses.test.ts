@@ -103,7 +103,7 @@ it('may be given up while it is overdue; what was sent stays live', async () => 
 
 it('refuses a resolve while only PDFs are missing, instead of keeping it', async () => {
   const exporter = await stage.exporter();
-  stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
+  stage.fault(exporter, 'download-pdf', 'html-body', { status: 413, every: 1 });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, 'processing');
   await stage.pass(6);
@@ -113,7 +113,13 @@ it('refuses a resolve while only PDFs are missing, instead of keeping it', async
     cause: { message: expect.stringContaining('only certificates are missing') as string },
   });
   stage.sandbox.clearFaults();
-  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
+  const { rows } = await filing.result();
+  expect(rows).toMatchObject([{ state: 'certified', document: expect.any(String) as string }]);
+  const { rows: events } = await stage.ledger.pool.query<{ text: string }>(
+    `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'collecting_again'`,
+    [filingId],
+  );
+  expect(events[0]?.text).toMatch(new RegExp(`^PDF of ${rows[0]?.eBRCNumber}: `));
 });
 
 it('still gets the PDFs of what is certified when it is given up, and what is rejected can be corrected', async () => {
