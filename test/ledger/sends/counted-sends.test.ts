@@ -24,7 +24,7 @@ import {
 } from '../../../src/ledger/sends/sends';
 import { gate } from '../../support/gate';
 import { attemptSteps } from '../submissions/attempt-support';
-import { knowExporter, minutesLater, move, NOW, open as file, record, rowsOf } from '../filing-support';
+import { knowExporter, minutesLater, move, NOW, open as file, record, refusal, rowsOf } from '../filing-support';
 import { newStore, remember, sender, SETTINGS, useLedgerPutBack } from './put-back';
 
 const logger = pino({ level: 'silent' });
@@ -198,10 +198,7 @@ describe('a ledger that was put back to an earlier state', () => {
       rows: [{ state: 'unknown', sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: 8000.1 }],
     });
     expect(await rows(filingId)).toEqual([{ state: 'unknown', live: true, sent: true, ordinal: 0 }]);
-    expect(await record(ledger, 'AGAIN', content)).toMatchObject({
-      outcome: 'refused',
-      findings: [{ code: 'mapping_live', filingId }],
-    });
+    expect(await record(ledger, 'AGAIN', content)).toMatchObject(refusal({ code: 'mapping_live', filingId }));
     expect(await judge(send.attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
     expect((await sent()).number).toBe(send.number + 1);
     expect(await restored()).toEqual({ filings: [], sends: 0, unreadable: [] });
@@ -237,10 +234,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await back();
     await restored();
     expect(await rows(lost)).toMatchObject([{ state: 'unknown', live: true }]);
-    expect(await record(ledger, 'AGAIN-2', content)).toMatchObject({
-      outcome: 'refused',
-      findings: [{ code: 'mapping_live', filingId: lost }],
-    });
+    expect(await record(ledger, 'AGAIN-2', content)).toMatchObject(refusal({ code: 'mapping_live', filingId: lost }));
   });
 
   it("imports the send of a filing that it has, whatever the filing's state", async () => {
