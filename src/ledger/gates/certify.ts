@@ -118,7 +118,7 @@ async function holdWhereReleased(
 }
 
 /** Certifies rows by fetch-details, only on positive evidence. Requires the filing's lock. */
-export async function certifyByDetails(client: Queryable, part: CertifiedPart & { windowOver: boolean }) {
+export async function certifyByDetails(client: Queryable, part: CertifiedPart & { settleMs: number }) {
   const { filingId, submission, at } = part;
   const { from, before } = await lineageSend(client, { filingId, submission });
   const nothing = { adopted: [], ambiguous: [], contradicted: [] };
@@ -131,7 +131,7 @@ export async function certifyByDetails(client: Queryable, part: CertifiedPart & 
 
 async function adoptByDetails(
   client: Queryable,
-  { windowOver, ...part }: CertifiedPart & { windowOver: boolean },
+  { settleMs, ...part }: CertifiedPart & { settleMs: number },
   from: Date,
   before: readonly string[],
 ) {
@@ -149,7 +149,7 @@ async function adoptByDetails(
     const { position, eBRCNumber } = match;
     const why = byOne.has(eBRCNumber)
       ? 'somebody says that it is another filing’s'
-      : await contradictedByBalance(client, { filingId, submission, matched, windowOver, ...match });
+      : await contradictedByBalance(client, { ...part, matched, settleMs, ...match });
     if (why === null) agreed.push(match);
     else contradicted.push({ position, eBRCNumber, why });
   }

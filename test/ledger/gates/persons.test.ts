@@ -255,6 +255,26 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
   });
 
+  it.each<[string, (party: Party) => Promise<unknown>]>([
+    [
+      'the remittance was amended since',
+      ({ exporterId, iec }) =>
+        saveIrms(ledger.pool, exporterId, [{ ...irmRecord(10_000, iec), remittanceFCCAmount: 10_005 }], OVER),
+    ],
+    ['its balance rose', (party) => balanceFalls(party, 9_995).then(() => balanceFalls(party, 10_000, LATER))],
+    [
+      'less of it was used than was certified on it since',
+      async (party) => certified(await party.sent([{}], { at: minutesLater(1) }), party),
+    ],
+  ])('say so where %s: that may hide a use', async (_, change) => {
+    const sent = await looked();
+    await change(sent.party);
+    const why =
+      /balance of IRM .* tells nothing: since the send it rose, or the remittance was amended: ravi is the first/u;
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(why));
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+  });
+
   it.each([
     ['the rows may have used all of it', 4_000, /fell by 6000/u],
     ['more was used than the rows need, and too little is left for them', 3_999, /fell by 6001/u],
