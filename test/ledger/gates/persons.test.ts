@@ -717,6 +717,20 @@ describe('an attempt whose named request the service denies', () => {
     await sent.party.look(minutesLater(546));
     expect(await open(sent.filingId, 1, minutesLater(547))).toMatchObject({ outcome: 'attempt', number: 2 });
   });
+
+  it('keeps the submission from being sent again until a person answers for the request, where nothing was written', async () => {
+    const sent = await looked();
+    const named = newId();
+    await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
+    await close(sent.attemptId);
+    await gates.poll(sent.filingId, named, 'unknown_request', NOW);
+    expect(await open(sent.filingId)).toMatchObject({ outcome: 'passed' });
+    expect(await word({ filingId: sent.filingId, requestId: named, by: 'ravi' })).toEqual({
+      outcome: 'freed',
+      freed: 0,
+    });
+    expect(await open(sent.filingId, 1, minutesLater(243))).toMatchObject({ outcome: 'attempt', number: 2 });
+  });
 });
 
 describe('a request that a person named, and that is another filing’s', () => {
