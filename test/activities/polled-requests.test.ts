@@ -1,6 +1,7 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
 import type { RequestStatus } from '../../src/api/schemas/filings';
 import { needExporter } from '../../src/ledger/exporters/exporters';
+import { saveIrms } from '../../src/ledger/exporters/irms';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { recordRelease } from '../../src/ledger/gates/held-rows';
@@ -12,7 +13,7 @@ import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { type FilingRow, readRows } from '../../src/ledger/rows/filing-rows';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
+import { EXPORTER, irmRecord, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { detailOf } from '../reports/ledger-of-a-month';
 import { useTestDatabase } from '../support/postgres';
@@ -216,6 +217,21 @@ it('asks about a request that a person named, and that filed another amount of t
   expect(await poll(filingId)).toMatchObject({ outcome: 'doubt' });
   expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted' }]);
   const text = expect.stringContaining('of another document, date, amount or currency') as string;
+  expect(await readLastingNotices(ledger.pool, filingId)).toEqual([{ kind: 'certificate_contradicted', text }]);
+});
+
+// A record names the number of an IRM, and neither it nor the details name its AD code.
+it('asks about a request that a person named where the number of the IRM is known under two AD codes', async () => {
+  const { filingId } = await sent();
+  const requestId = await name(filingId, `R-TWO-CODES-${filingId}`);
+  const eBRCNumber = `EB-TWO-CODES-${filingId}`;
+  await record(requestId, filingId, { ...processed, eBRCNumber });
+  await show(filingId, eBRCNumber, 1);
+  await saveIrms(ledger.pool, EXPORTER, [{ ...irmRecord(10_000), remittanceAdCode: '6390005' }], NOW);
+  expect(await poll(filingId)).toMatchObject({ outcome: 'doubt' });
+  await ledger.pool.query("DELETE FROM irms WHERE exporter_id = $1 AND ad_code = '6390005'", [EXPORTER]);
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+  const text = expect.stringContaining('another IRM of the same number') as string;
   expect(await readLastingNotices(ledger.pool, filingId)).toEqual([{ kind: 'certificate_contradicted', text }]);
 });
 

@@ -105,7 +105,7 @@ export async function releaseAbsent(
     return releaseAttempt(client, subject.attemptId, {
       release: { ...release, ...subject },
       attempts,
-      denied: requests.filter(({ state }) => state === 'followed'),
+      requests,
       errorsOf,
       ended: filing.ended,
     });
@@ -126,13 +126,13 @@ async function releaseAttempt(
   {
     release,
     attempts,
-    denied,
+    requests,
     errorsOf,
     ended,
   }: {
     release: Release;
     attempts: readonly AttemptRow[];
-    denied: readonly RequestRecord[];
+    requests: readonly RequestRecord[];
     errorsOf: ErrorsOf;
     ended: boolean;
   },
@@ -152,8 +152,8 @@ async function releaseAttempt(
     const freed = await releaseRejected(client, { filingId, submission, at });
     return ended || freed.length > 0 ? { outcome: 'freed', freed } : { outcome: 'again' };
   }
-  // They were named for this attempt, and would be followed in place of another one.
-  for (const request of denied) await endRequest(client, request, { ...ABSENT, at });
+  // Those that the service denies were named for this attempt, and no other is sent while they are followed.
+  for (const request of requests) await endRequest(client, request, { ...ABSENT, at });
   if (certified || refusedSince || ended) {
     const positions = await livePositions(client, { filingId, submission });
     const freed = await freeRows(client, {
@@ -185,8 +185,9 @@ async function releaseRequest(
     errors: errorsOf(asked),
     from: SENT,
   });
-  // The request is followed on for the live rows that this judgement leaves.
-  if ((await livePositions(client, { filingId, submission })).length > 0) return { outcome: 'freed', freed };
+  // The request is followed on for the sent rows that this judgement leaves; planned ones are not sent before its end.
+  if (await anyRow(client, { filingId, submission }, `live AND state IN ('${SENT.join(`', '`)}')`))
+    return { outcome: 'freed', freed };
   await endRequest(client, { filingId, submission, requestId }, { ...ABSENT, at });
   if (attemptId !== null)
     await writeVerdict(client, { attemptId, from: ['marked', 'accepted'], verdict: 'absent', reason, at });

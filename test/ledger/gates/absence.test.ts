@@ -312,6 +312,7 @@ describe('what is asked about', () => {
     const [requestId, beside] = [newId(), newId()];
     await accept(sent, requestId);
     await party.certify(sent.filingId, { 0: `EB-${requestId}` });
+    await readBalance(ledger, 9_995, LATER, party.exporterId, party.iec);
     await poll(sent.filingId, requestId, 'incomplete', minutesLater(60));
     const subject = { requestId, filingId: sent.filingId, submission: 1 };
     await party.look(OVER);
