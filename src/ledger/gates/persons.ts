@@ -160,7 +160,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   await holdForRequest(client, { attemptId, requestId, at: args.at });
   await acknowledgeSubmission(client, filingId, submission);
   // Clears what the service said of the request before, because it is followed again.
-  const cleared = { statement: null, incomplete: false, ageMs: 0, at: args.at };
+  const cleared = { statement: null, ageMs: 0, at: args.at };
   if (request && request.state !== 'followed') await notePoll(client, request, cleared);
   await client.query(
     `UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1 AND submission = $2 AND live AND state = 'unknown'`,
