@@ -5,19 +5,6 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { z } from 'zod';
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 
-export interface CodecServerOptions {
-  codec: PayloadCodec;
-  /** Required as `Authorization: Bearer …`, if given. */
-  token?: string;
-  /** Origins that browsers may call from, such as the address of the Temporal UI. */
-  origins: readonly string[];
-  host: string;
-  /** 0 chooses a free port. */
-  port: number;
-  /** Certificate and key (PEM), to serve https. */
-  tls?: { cert: string; key: string };
-}
-
 /** A page of a history can hold megabytes of payloads; base64 adds a third. */
 const BODY_LIMIT = 32 * 1024 * 1024;
 
@@ -28,15 +15,32 @@ const body = z.object({
 });
 
 /** Serves POST /decode; POST /encode only with a token, because encoded payloads count as our own. */
-export async function startCodecServer(options: CodecServerOptions): Promise<{ url: string; close(): Promise<void> }> {
-  const { codec, host, port, tls, token } = options;
+export async function startCodecServer({
+  codec,
+  token,
+  origins,
+  host,
+  port,
+  tls,
+}: {
+  codec: PayloadCodec;
+  /** Required as `Authorization: Bearer …`, if given. */
+  token?: string;
+  /** Origins that browsers may call from, such as the address of the Temporal UI. */
+  origins: readonly string[];
+  host: string;
+  /** 0 chooses a free port. */
+  port: number;
+  /** Certificate and key (PEM), to serve https. */
+  tls?: { cert: string; key: string };
+}): Promise<{ url: string; close(): Promise<void> }> {
   const app: FastifyInstance = tls
     ? Fastify({ logger: false, bodyLimit: BODY_LIMIT, https: tls })
     : Fastify({ logger: false, bodyLimit: BODY_LIMIT });
   app.addHook('onRequest', async (request, reply) => {
-    allowOrigin(options, request, reply);
+    allowOrigin(origins, request, reply);
     if (request.method === 'OPTIONS') return reply.code(204).send();
-    if (!isAllowed(options, request)) {
+    if (!isAllowed(token, origins, request)) {
       return reply.code(401).send({ message: 'Give the token of the codec server as a bearer token.' });
     }
   });
@@ -65,7 +69,7 @@ export async function startCodecServer(options: CodecServerOptions): Promise<{ u
   return { url, close: () => app.close() };
 }
 
-function allowOrigin({ origins }: CodecServerOptions, request: FastifyRequest, reply: FastifyReply): void {
+function allowOrigin(origins: readonly string[], request: FastifyRequest, reply: FastifyReply): void {
   const { origin } = request.headers;
   reply.header('vary', 'Origin');
   if (origin === undefined || !origins.includes(origin)) return;
@@ -77,7 +81,7 @@ function allowOrigin({ origins }: CodecServerOptions, request: FastifyRequest, r
     .header('access-control-max-age', '600');
 }
 
-function isAllowed({ token, origins }: CodecServerOptions, { headers }: FastifyRequest): boolean {
+function isAllowed(token: string | undefined, origins: readonly string[], { headers }: FastifyRequest): boolean {
   // Refuse pages of other origins; without a token their calls would be answered.
   if (headers.origin !== undefined && !origins.includes(headers.origin)) return false;
   if (token === undefined) return true;

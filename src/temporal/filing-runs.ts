@@ -75,19 +75,23 @@ export function resumeOptions(filing: ResumedFiling & { workflowId: string }, ta
   };
 }
 
+/** What finds lost runs, and starts new ones. */
+export interface SweepDependencies {
+  pool: pg.Pool;
+  mode: Mode;
+  temporal: Client;
+  /** The main task queue, on which filings run. */
+  taskQueue: string;
+  logger: Logger;
+  clock: () => number;
+}
+
 /**
  * Checks a filing's run. If it is lost, starts a new one if something may have been sent; otherwise reports a problem,
  * because a person may have stopped it on purpose. May run concurrently. @throws if Temporal cannot be queried
  */
 export async function checkRun(
-  deps: {
-    pool: pg.Pool;
-    temporal: Client;
-    /** The main task queue, on which filings run. */
-    taskQueue: string;
-    logger: Logger;
-    clock: () => number;
-  },
+  deps: Omit<SweepDependencies, 'mode'>,
   filing: OpenFilingRun,
 ): Promise<{ resumed: boolean; reported: boolean; why: string | null }> {
   const { pool, temporal, taskQueue, logger, clock } = deps;

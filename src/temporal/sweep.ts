@@ -1,12 +1,9 @@
 /** Finds open filings whose workflow is closed, missing or stuck, which the workflow itself cannot report. */
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import { HOUR_MS, MINUTE_MS } from '../domain/dates';
-import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import { endedWithRequests } from '../ledger/submissions/requests';
-import { checkRun } from './filing-runs';
-
-export type SweepDependencies = Parameters<typeof checkRun>[0] & { mode: Mode };
+import { checkRun, type SweepDependencies } from './filing-runs';
 
 export interface Swept {
   filings: number;

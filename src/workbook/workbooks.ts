@@ -31,10 +31,8 @@ export const workbooksInProcess: Workbooks = {
   close: () => Promise.resolve(),
 };
 
-type WorkbookOperation = Exclude<keyof Workbooks, 'of' | 'close'>;
-
 interface Job {
-  do: WorkbookOperation;
+  do: Exclude<keyof Workbooks, 'of' | 'close'>;
   args: readonly unknown[];
 }
 
@@ -67,7 +65,7 @@ export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, exec
   const thread = createBoundedThread<Job, JobResult>(__filename, limits);
 
   const workbooksOf = (owner: string): Workbooks => {
-    async function run<O extends WorkbookOperation>(
+    async function run<O extends Job['do']>(
       operation: O,
       args: Parameters<Workbooks[O]>,
     ): Promise<Awaited<ReturnType<Workbooks[O]>>> {

@@ -43,10 +43,15 @@ export async function checkedDraft(
  * Writes rows in the form of the upload template. Notes give each cell's source; gaps and guesses are coloured;
  * choosing another IRM from a list changes the row's other IRM cells.
  */
-async function writeDraftWorkbook(
-  draft: Parameters<typeof checkedDraft>[2] & { findings: readonly Finding[] },
-): Promise<Buffer> {
-  const { rows, title, findings } = draft;
+async function writeDraftWorkbook({
+  rows,
+  title,
+  findings,
+}: {
+  rows: readonly DraftRow[];
+  title: string;
+  findings: readonly Finding[];
+}): Promise<Buffer> {
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
   for (const cells of draftValues(rows)) sheet.addRow(cells);

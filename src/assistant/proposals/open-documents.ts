@@ -105,7 +105,7 @@ async function irmRemarks(
   exporterId: string,
   irmNumbers: readonly string[],
 ): Promise<Map<string, string>> {
-  const { rows } = await db.query<Parameters<typeof remarksKey>[0] & { remarks: string }>(
+  const { rows } = await db.query<Pick<IrmRow, 'irmNumber' | 'adCode' | 'issueDate'> & { remarks: string }>(
     `SELECT irm_number AS "irmNumber", ad_code AS "adCode", issue_date AS "issueDate", string_agg(t.value #>> '{}', ' ') AS remarks
        FROM irms, jsonb_each(record) AS t
       WHERE exporter_id = $1 AND irm_number = ANY($3) AND jsonb_typeof(t.value) = 'string' AND t.key <> ALL($2)

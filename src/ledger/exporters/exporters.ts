@@ -185,10 +185,10 @@ export async function getExporter(
 }
 
 /** @throws Error naming the id, if the ledger does not hold the exporter */
-export async function needExporter(...args: Parameters<typeof getExporter>): Promise<ExporterRow> {
-  const exporter = await getExporter(...args);
+export async function needExporter(db: Queryable, exporterId: string, lock?: 'FOR SHARE'): Promise<ExporterRow> {
+  const exporter = await getExporter(db, exporterId, lock);
   if (exporter) return exporter;
-  throw new Error(`Exporter ${args[1]} is not in this ledger. Onboard it, or check DATABASE_URL.`);
+  throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
 }
 
 /** Locks an exporter against changes of its party and approval policy. Comes before rows in the order of locks. */

@@ -1,4 +1,5 @@
 /** `ebrc resume`: continues filings whose workflow has ended or is missing. */
+import type { WorkflowIdConflictPolicy } from '@temporalio/common';
 import { isEnd } from '../../domain/filing/states';
 import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/filings/open-filings';
 import { forgetSetAside } from '../../ledger/set-aside';
@@ -51,7 +52,7 @@ async function resume(
 ): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = filing;
   const { status, taskQueue: runsOn = taskQueue } = await describeRun(temporal, workflowId);
-  const options: Parameters<typeof startFilingRun>[2] = resumeOptions(filing, taskQueue);
+  let workflowIdConflictPolicy: WorkflowIdConflictPolicy = 'USE_EXISTING';
   if (status === 'running') {
     // A program with another EBRC_TASK_QUEUE started it. With a worker on that queue it may be another installation's.
     const isLeft = runsOn !== taskQueue && (await pollersOf(temporal, runsOn, 'workflow')) === 0;
@@ -59,9 +60,9 @@ async function resume(
       const where = runsOn === taskQueue ? '' : ` on task queue ${runsOn}, where a worker takes it`;
       return { filingId, workflowId, reference, state, resumed: false, message: `Its workflow is running${where}.` };
     }
-    options.workflowIdConflictPolicy = 'TERMINATE_EXISTING';
+    workflowIdConflictPolicy = 'TERMINATE_EXISTING';
   }
   await forgetSetAside(pool, workflowId);
-  await startFilingRun(temporal, filing, options);
+  await startFilingRun(temporal, filing, { ...resumeOptions(filing, taskQueue), workflowIdConflictPolicy });
   return { filingId, workflowId, reference, state, resumed: true, message: null };
 }
