@@ -101,7 +101,7 @@ async function downloadCertificate(
 
 async function sentOn({ pool, clock }: Deps, filingId: string): Promise<FilingDate> {
   const submissions = await readSubmissions(pool, filingId);
-  const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
+  const sent = submissions.flatMap((submission) => (submission.submittedAt ? [submission.submittedAt.getTime()] : []));
   return filingDateInKolkata(Math.min(clock(), ...sent));
 }
 

@@ -83,7 +83,7 @@ function exporterGroup({ byExporter }: Ageing): Group {
   const groups = groupBy(byExporter, ({ exporter, currency }) => JSON.stringify([exporter, currency]));
   const rows = [...groups.values()].map((ofExporter) => {
     const of = (bucket: (typeof BUCKETS)[number]['id']) =>
-      ofExporter.find((each) => each.bucket === bucket)?.outstanding ?? '0';
+      ofExporter.find((sum) => sum.bucket === bucket)?.outstanding ?? '0';
     return { ...ofExporter[0], total: sumAmounts(ofExporter.map(({ outstanding }) => outstanding)), of };
   });
   return {
@@ -94,10 +94,10 @@ function exporterGroup({ byExporter }: Ageing): Group {
     trend: null,
     tables: [
       table('by_exporter', 'Outstanding by exporter', rows, ALL_ROWS, [
-        ['Exporter', 'text', (each) => each.exporter],
-        ['Currency', 'text', (each) => each.currency],
-        ['Outstanding', 'money', (each) => each.total],
-        ...BUCKETS.map(({ id, label }) => [label, 'money', (each: (typeof rows)[number]) => each.of(id)] as const),
+        ['Exporter', 'text', (row) => row.exporter],
+        ['Currency', 'text', (row) => row.currency],
+        ['Outstanding', 'money', (row) => row.total],
+        ...BUCKETS.map(({ id, label }) => [label, 'money', (row: (typeof rows)[number]) => row.of(id)] as const),
       ]),
     ],
   };

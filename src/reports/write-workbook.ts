@@ -49,7 +49,7 @@ class Sheets {
     const sheet = this.sheet('Overview');
     const made = formatValue(report.madeAt, 'instant', this.grouping);
     this.heading(sheet, report.title, [`Mode ${report.mode}, made ${made} (Asia/Kolkata)`, ...report.notes]);
-    const figures = report.groups.flatMap(({ title, figures: own }) => own.map((each) => ({ ...each, title })));
+    const figures = report.groups.flatMap(({ title, figures: own }) => own.map((figure) => ({ ...figure, title })));
     const all = table('figures', 'Figures', figures, ALL_ROWS, [
       ['Group', 'text', ({ title }) => title],
       ['Figure', 'text', ({ label }) => label],

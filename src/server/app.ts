@@ -176,7 +176,7 @@ function watchRoutes(app: FastifyInstance): () => void {
       const problem = () =>
         new Problem(405, 'method_not_allowed', `This address takes ${allow}.`, { headers: { allow } });
       const refuse = () => Promise.reject(problem());
-      const method = METHODS.filter((each) => !methods.has(each));
+      const method = METHODS.filter((other) => !methods.has(other));
       // Refused before the body is read, because no route defined its type and size.
       app.route({ method, url, schema: { hide: true }, onRequest: refuse, handler: refuse });
     }
@@ -238,7 +238,7 @@ function addHealthRoutes(
     const stopping = isStopping();
     const running = { name: 'running', ok: !stopping, message: stopping ? 'the server is stopping' : 'takes requests' };
     const checks = [...(await look()), running];
-    const ok = checks.every((each) => each.ok);
+    const ok = checks.every((check) => check.ok);
     return reply.code(ok ? 200 : 503).send({ ok, checks });
   });
 

@@ -93,7 +93,7 @@ export async function readYamlFile(
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const fail = (problems: readonly string[]): never => {
-    const list = problems.map((each) => `  ${each}`).join('\n');
+    const list = problems.map((problem) => `  ${problem}`).join('\n');
     throw new UsageError(`The ${what} in ${path} cannot be used:\n${list}`, code);
   };
   if (document.errors.length > 0) {

@@ -57,7 +57,7 @@ export async function listPrincipals(deps: LedgerDependencies): Promise<(Princip
   const { pool, mode } = deps;
   const all = await ledger.listPrincipals(pool, mode);
   const names = await namesOf(pool, all);
-  return all.map((each) => ({ ...principalView(each, names), tokens: each.tokens }));
+  return all.map((principal) => ({ ...principalView(principal, names), tokens: principal.tokens }));
 }
 
 /** Makes a new token; the previous one stays valid for a day. @throws RefusedError if there is no such principal */

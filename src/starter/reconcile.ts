@@ -69,9 +69,12 @@ export async function reconcile(
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
   const result = progress ?? reconciliationBegun(handle.firstExecutionRunId, workflowId, input);
-  const ids = result.skipped.map((each) => each.exporterId);
+  const ids = result.skipped.map((exporter) => exporter.exporterId);
   const names = await exporterNames(pool, ids);
-  const skipped = result.skipped.map((each) => ({ ...each, name: names.get(each.exporterId) ?? each.exporterId }));
+  const skipped = result.skipped.map((exporter) => ({
+    ...exporter,
+    name: names.get(exporter.exporterId) ?? exporter.exporterId,
+  }));
   // An exporter that the ledger does not know has no findings to list.
   const unknown = exporterId !== undefined && ids.includes(exporterId) && !names.has(exporterId);
   if (unknown) return { ...result, skipped, findings: [] };

@@ -215,7 +215,7 @@ export async function readScheduleFile(path: string): Promise<PlannedSchedule[]>
     return fail(parsed.error.issues.map((issue) => `${lineOf(issue.path.slice(0, -1))}${issueText(issue)}`));
   }
   const { schedules, timezone } = parsed.data;
-  const duplicates = schedules.filter(({ id }, index) => schedules.findIndex((each) => each.id === id) !== index);
+  const duplicates = schedules.filter(({ id }, index) => schedules.findIndex((other) => other.id === id) !== index);
   if (duplicates.length > 0) fail(duplicates.map(({ id }) => `id ${id} is used twice`));
-  return schedules.map((each) => ({ ...each, timezone: each.timezone ?? timezone }));
+  return schedules.map((wanted) => ({ ...wanted, timezone: wanted.timezone ?? timezone }));
 }

@@ -174,7 +174,7 @@ class RowReader {
     this.ownEmpty = new Map(
       undecided
         .filter(({ header }) => normaliseHeader(header) !== '' && !isOurs(header))
-        .map((each) => [each.index, each]),
+        .map((column) => [column.index, column]),
     );
     this.filed = new Set([...headers.columns.values(), ...headers.optional].map(({ index }) => index));
     this.missingColumns = new Set(

@@ -134,7 +134,7 @@ function addChoice(
   let list = chosen;
   for (const number of numbers) if (`${list},${number}`.length <= LIST_LENGTH) list += `,${number}`;
   const letter = (column: number) => sheet.getColumn(column).letter;
-  const column = (field: MappingField) => BULK_COLUMNS.findIndex((each) => each.field === field) + 1;
+  const column = (field: MappingField) => BULK_COLUMNS.findIndex((bulkColumn) => bulkColumn.field === field) + 1;
   const key = `$${letter(column('irmNumber'))}${row}`;
   sheet.getCell(row, column('irmNumber')).dataValidation = {
     type: 'list',

@@ -72,10 +72,10 @@ function chooseType(joined: ReturnType<typeof joinDocuments>, asked: UploadType 
   const selected = selectDocuments(joined, asked);
   const { type, cell } = selected;
   const typeCell = { value: type, ...cell };
-  const typed = selected.facts.map((each) => ({
-    ...each,
+  const typed = selected.facts.map((fact) => ({
+    ...fact,
     uploadType: type,
-    cells: { ...each.cells, uploadType: typeCell },
+    cells: { ...fact.cells, uploadType: typeCell },
   }));
   return { ...selected, facts: typed.sort(earlierFirst) };
 }
@@ -131,7 +131,7 @@ function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: str
 /** The open amount of each document: its value minus live rows and certificates. */
 async function openAmounts({ pool }: EbrcClientDependencies, exporterId: string, facts: readonly DocumentFacts[]) {
   const known = new Map(
-    (await ledgerDocuments(pool, exporterId, { open: false })).map((each) => [documentKey(each), each]),
+    (await ledgerDocuments(pool, exporterId, { open: false })).map((document) => [documentKey(document), document]),
   );
   const open: DocumentFacts[] = [];
   const settled: DocumentFacts[] = [];

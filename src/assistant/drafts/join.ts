@@ -65,7 +65,7 @@ const KIND_NAMES: Record<ExtractionKind, string> = { 'shipping-bill': 'Shipping 
 function cellOf(document: ReadDocument | undefined, field: DocumentField, mark?: CellMark): DraftCell | undefined {
   const value = document?.values[field];
   if (!document || value === undefined || Array.isArray(value)) return undefined;
-  const { from } = document.explained.find((each) => each.field === field) ?? {};
+  const { from } = document.explained.find((explanation) => explanation.field === field) ?? {};
   const note = `${KIND_NAMES[document.kind]} ${document.file}, ${from ?? field}`;
   const amount = field === 'value';
   return { value: amount ? Number(value) : value, note, ...(mark && { mark }) };

@@ -41,7 +41,7 @@ export async function proposeMappings(
   const { pool, mode } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
   const [known, rows] = await Promise.all([knownDocuments(pool, exporterId), listIrms(pool, exporterId)]);
-  const typed = known.map((each) => ({ ...each, uploadType: each.uploadType ?? asked ?? null }));
+  const typed = known.map((document) => ({ ...document, uploadType: document.uploadType ?? asked ?? null }));
   const documents = typed.filter(({ uploadType }) => asked === undefined || uploadType === asked);
   const considered = documents.slice(0, MAX_CONSIDERED.documents);
   const { irms, known: balances } = await openIrms(pool, exporterId, {
@@ -58,14 +58,14 @@ export async function proposeMappings(
   if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
   if (chosen.length === 0) throw nothingToPropose(balances, documents.length, notes);
   const filed = chosen.slice(0, MAX_ROWS_PER_SUBMISSION);
-  const drafted = filed.map((each, index) => rowOf(each, type, index + 1));
+  const drafted = filed.map((proposal, index) => rowOf(proposal, type, index + 1));
   if (chosen.length > drafted.length)
     notes.push(
       `${chosen.length - drafted.length} proposals do not fit into one workbook; propose again after filing these.`,
     );
   const title = `Proposed mappings of ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
   const { workbook, ok } = await checkedDraft(deps, { exporter, name: 'proposals.xlsx' }, { rows: drafted, title });
-  const proposals = filed.map((each) => viewOf(each, type));
+  const proposals = filed.map((proposal) => viewOf(proposal, type));
   return { workbook, uploadType: type, proposals, gaps: gapsOf(drafted), ok, notes };
 }
 

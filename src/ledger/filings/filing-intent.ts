@@ -75,7 +75,10 @@ export async function recordIntent(
     const balances = await judgeBalances(client, { exporter, exporterId, rows, exceptFiling: null });
     const reserved = !hasErrors(balances.findings);
     const { submissions, warnings } = await insertFiling(client, { intent, filingId, partyId, claims, reserved });
-    await takeOverRows(client, { filingId, lineages: predecessors.flatMap((each) => each?.lineage ?? []) });
+    await takeOverRows(client, {
+      filingId,
+      lineages: predecessors.flatMap((predecessor) => predecessor?.lineage ?? []),
+    });
     if (settings) {
       const findings = [...balances.findings, ...warnings];
       const { balancesReadAt } = balances;

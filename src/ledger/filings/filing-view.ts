@@ -39,7 +39,7 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
     submissions,
     otherUses: filing.evidence === null ? [] : await readOtherUses(db, filingId),
     rows,
-    correctedBy: corrections.map((each) => each.filingId),
+    correctedBy: corrections.map((correction) => correction.filingId),
     again: await numberToFileAgain(db, filing),
     warnings: await warningsOf(db, filing, rows),
     errors: [...filing.errors, ...authorityErrors(rows, filing.errors as Finding[])],

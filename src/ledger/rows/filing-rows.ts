@@ -38,7 +38,7 @@ const RESULT_ERROR_LENGTH = 300;
 
 /** SQL: the first rows of a filing, for its result; null in states that show none. */
 export const resultRows = (filingId: string, state: string) =>
-  `CASE WHEN ${state} IN (${SHOWS_ROWS.map((each) => `'${each}'`).join(', ')}) THEN (
+  `CASE WHEN ${state} IN (${SHOWS_ROWS.map((shownIn) => `'${shownIn}'`).join(', ')}) THEN (
      SELECT coalesce(jsonb_agg(to_jsonb(shown) - 'position' ORDER BY position), '[]') FROM (
        SELECT r.position, r.source_row AS row, r.serial_no AS "serialNo", r.mapping->>'irmNumber' AS "irmNumber",
               r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.state, r.ebrc_number AS "eBRCNumber",

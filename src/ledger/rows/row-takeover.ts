@@ -111,7 +111,7 @@ function judgeCorrected(
   before: EarlierRow | undefined,
   earlier: EarlierRow[],
 ): Finding[] {
-  const live = before && earlier.find((each) => each.live && each.lineage === before.lineage);
+  const live = before && earlier.find((successor) => successor.live && successor.lineage === before.lineage);
   if (before?.state === 'needs_correction' && !live) return [];
   const holder = live?.filingId ?? before?.takenOverBy;
   const why = !before

@@ -19,10 +19,10 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
     definition:
       'Balances as last read before the end of the day; a remittance that several clients of one IEC see is counted once. Reserved: amounts of our rows that have no outcome yet, and of our certificates that are newer than the reading. Unmapped: available and not reserved, by the age of the remittance.',
     figures: [
-      ...perCurrency('available', 'Available', byCurrency, (each) => each.available),
-      ...perCurrency('reserved', 'Reserved', byCurrency, (each) => each.reserved),
-      ...perCurrency('utilised', 'Utilised', byCurrency, (each) => each.utilised),
-      ...perCurrency('unmapped_over_180', 'Unmapped for over 180 days', byCurrency, (each) => each.older),
+      ...perCurrency('available', 'Available', byCurrency, (sum) => sum.available),
+      ...perCurrency('reserved', 'Reserved', byCurrency, (sum) => sum.reserved),
+      ...perCurrency('utilised', 'Utilised', byCurrency, (sum) => sum.utilised),
+      ...perCurrency('unmapped_over_180', 'Unmapped for over 180 days', byCurrency, (sum) => sum.older),
     ],
     trend: {
       title: 'Available, the last 30 days',
@@ -36,24 +36,24 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
     },
     tables: [
       table('irms_by_currency', 'By currency', byCurrency, options, [
-        ['Currency', 'text', (each) => each.currency],
-        ['Remittances', 'count', (each) => each.irms],
-        ['Available', 'money', (each) => each.available],
-        ['Reserved', 'money', (each) => each.reserved],
-        ['Utilised', 'money', (each) => each.utilised],
-        ['Unmapped 0–30 days', 'money', (each) => each.upTo30],
-        ['31–90 days', 'money', (each) => each.upTo90],
-        ['91–180 days', 'money', (each) => each.upTo180],
-        ['Over 180 days', 'money', (each) => each.older],
+        ['Currency', 'text', (sum) => sum.currency],
+        ['Remittances', 'count', (sum) => sum.irms],
+        ['Available', 'money', (sum) => sum.available],
+        ['Reserved', 'money', (sum) => sum.reserved],
+        ['Utilised', 'money', (sum) => sum.utilised],
+        ['Unmapped 0–30 days', 'money', (sum) => sum.upTo30],
+        ['31–90 days', 'money', (sum) => sum.upTo90],
+        ['91–180 days', 'money', (sum) => sum.upTo180],
+        ['Over 180 days', 'money', (sum) => sum.older],
       ]),
       table('unmapped', 'Oldest unmapped remittances', oldest, options, [
-        ['IRM', 'text', (each) => each.irmNumber],
-        ['Exporter', 'text', (each) => each.exporter],
-        ['Remitter', 'text', (each) => each.remitter],
-        ['Remitted', 'day', (each) => each.remittedOn],
-        ['Age', 'days', (each) => each.age],
-        ['Unmapped', 'money', (each) => each.free],
-        ['Currency', 'text', (each) => each.currency],
+        ['IRM', 'text', (irm) => irm.irmNumber],
+        ['Exporter', 'text', (irm) => irm.exporter],
+        ['Remitter', 'text', (irm) => irm.remitter],
+        ['Remitted', 'day', (irm) => irm.remittedOn],
+        ['Age', 'days', (irm) => irm.age],
+        ['Unmapped', 'money', (irm) => irm.free],
+        ['Currency', 'text', (irm) => irm.currency],
       ]),
     ],
   };
@@ -63,7 +63,7 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
 export function ageingGroup(ageing: Ageing, options: ReportOptions): Group {
   const { totals, byCurrency, byBucket, trend, documents } = ageing;
   const due = BUCKETS.flatMap(({ id, label }) =>
-    byBucket.filter(({ bucket }) => bucket === id).map((each) => ({ ...each, label })),
+    byBucket.filter(({ bucket }) => bucket === id).map((sum) => ({ ...sum, label })),
   );
   return {
     id: 'ageing',
@@ -75,33 +75,33 @@ export function ageingGroup(ageing: Ageing, options: ReportOptions): Group {
       figure('overdue', 'Overdue', totals.overdue, 'count', totals.overdue > 0),
       figure('over_a_year', 'Overdue for over a year', totals.overYear, 'count', totals.overYear > 0),
       figure('restricted', 'Past the limit for credit sales', totals.restricted, 'count', totals.restricted > 0),
-      ...perCurrency('outstanding', 'Outstanding', byCurrency, (each) => each.outstanding),
-      ...perCurrency('overdue_value', 'Overdue', byCurrency, (each) => each.overdue),
+      ...perCurrency('outstanding', 'Outstanding', byCurrency, (sum) => sum.outstanding),
+      ...perCurrency('overdue_value', 'Overdue', byCurrency, (sum) => sum.overdue),
     ],
     trend: trendOf(trend, 'documents', ['overdue', ({ n }) => n]),
     charts: byCurrency.slice(0, CURRENCIES_IN_CHART).map(({ currency }) => bucketChart(byBucket, currency)),
     tables: [
       table('by_bucket', 'By days to due', due, options, [
-        ['Due', 'text', (each) => each.label],
-        ['Currency', 'text', (each) => each.currency],
-        ['Documents', 'count', (each) => each.documents],
-        ['Outstanding', 'money', (each) => each.outstanding],
+        ['Due', 'text', (sum) => sum.label],
+        ['Currency', 'text', (sum) => sum.currency],
+        ['Documents', 'count', (sum) => sum.documents],
+        ['Outstanding', 'money', (sum) => sum.outstanding],
       ]),
       table('documents', 'Open documents, the first due first', documents, options, [
-        ['Document', 'text', (each) => each.document],
-        ['Date', 'day', (each) => each.documentDate],
-        ['Exporter', 'text', (each) => each.exporter],
-        ['Buyer', 'text', (each) => each.buyer],
-        ['Type', 'text', (each) => (each.type === null ? null : String(each.type))],
-        ['Currency', 'text', (each) => each.currency],
-        ['Value', 'money', (each) => each.value],
-        ['Certified', 'money', (each) => each.certified],
-        ['Certificates in other currencies', 'count', (each) => each.otherCurrency],
-        ['Outstanding', 'money', (each) => each.outstanding],
-        ['Due', 'day', (each) => each.dueOn],
-        ['Days to due', 'count', (each) => each.daysToDue],
-        ['Rule', 'text', (each) => each.rule],
-        ['Advance or LC only', 'text', (each) => (each.restricted ? 'yes' : '')],
+        ['Document', 'text', (document) => document.document],
+        ['Date', 'day', (document) => document.documentDate],
+        ['Exporter', 'text', (document) => document.exporter],
+        ['Buyer', 'text', (document) => document.buyer],
+        ['Type', 'text', (document) => (document.type === null ? null : String(document.type))],
+        ['Currency', 'text', (document) => document.currency],
+        ['Value', 'money', (document) => document.value],
+        ['Certified', 'money', (document) => document.certified],
+        ['Certificates in other currencies', 'count', (document) => document.otherCurrency],
+        ['Outstanding', 'money', (document) => document.outstanding],
+        ['Due', 'day', (document) => document.dueOn],
+        ['Days to due', 'count', (document) => document.daysToDue],
+        ['Rule', 'text', (document) => document.rule],
+        ['Advance or LC only', 'text', (document) => (document.restricted ? 'yes' : '')],
       ]),
     ],
   };
@@ -109,7 +109,7 @@ export function ageingGroup(ageing: Ageing, options: ReportOptions): Group {
 
 function bucketChart(entries: readonly { bucket: string; currency: string; outstanding: string }[], currency: string) {
   const of = (id: string) =>
-    entries.find((each) => each.bucket === id && each.currency === currency)?.outstanding ?? '0';
+    entries.find((entry) => entry.bucket === id && entry.currency === currency)?.outstanding ?? '0';
   const short = (label: string) => label.replace(/^(Overdue), (.*)$/u, '$1 $2');
   return barChart(
     'Outstanding',

@@ -20,15 +20,15 @@ export async function unknownGroup(db: Queryable, scope: ReportScope, options: R
     trend: trendOf(trend, 'filings', ['unknown', ({ n }) => n]),
     tables: [
       table('unknown', 'Filings with an unknown outcome', filings, options, [
-        ['Filing', 'text', (each) => linked(each.filingId, each.workflowId, options)],
-        ['Reference', 'text', (each) => each.reference],
-        ['Exporter', 'text', (each) => each.exporter],
-        ['Since', 'instant', (each) => new Date(each.since)],
-        ['Age', 'hours', (each) => each.hours],
-        ['Rows', 'count', (each) => each.rows],
-        ['Value', 'money', (each) => each.value],
-        ['Currency', 'text', (each) => each.currency],
-        [WHAT_TO_DO, 'text', (each) => each.attention],
+        ['Filing', 'text', (filing) => linked(filing.filingId, filing.workflowId, options)],
+        ['Reference', 'text', (filing) => filing.reference],
+        ['Exporter', 'text', (filing) => filing.exporter],
+        ['Since', 'instant', (filing) => new Date(filing.since)],
+        ['Age', 'hours', (filing) => filing.hours],
+        ['Rows', 'count', (filing) => filing.rows],
+        ['Value', 'money', (filing) => filing.value],
+        ['Currency', 'text', (filing) => filing.currency],
+        [WHAT_TO_DO, 'text', (filing) => filing.attention],
       ]),
     ],
   };
@@ -64,12 +64,12 @@ export async function funnelGroup(db: Queryable, scope: ReportScope, options: Re
         ['Of all', 'share', ([, , n]) => share(n, steps.uploaded)],
       ]),
       table('waiting', 'Filings that wait for somebody', waiting, options, [
-        ['Filing', 'text', (each) => linked(each.filingId, each.workflowId, options)],
-        ['Reference', 'text', (each) => each.reference],
-        ['Exporter', 'text', (each) => each.exporter],
-        ['Since', 'instant', (each) => new Date(each.since)],
-        ['Age', 'hours', (each) => each.hours],
-        [WHAT_TO_DO, 'text', (each) => each.attention],
+        ['Filing', 'text', (filing) => linked(filing.filingId, filing.workflowId, options)],
+        ['Reference', 'text', (filing) => filing.reference],
+        ['Exporter', 'text', (filing) => filing.exporter],
+        ['Since', 'instant', (filing) => new Date(filing.since)],
+        ['Age', 'hours', (filing) => filing.hours],
+        [WHAT_TO_DO, 'text', (filing) => filing.attention],
       ]),
     ],
   };
@@ -98,11 +98,11 @@ export async function latencyGroup(db: Queryable, scope: ReportScope, options: R
     charts: [barChart('Requests by how long they took', 'requests', times)],
     tables: [
       table('slowest', 'Slowest requests', slowest, options, [
-        ['Reference', 'text', (each) => linked(each.reference, each.workflowId, options)],
-        ['Request', 'text', (each) => each.requestId],
-        ['Rows', 'count', (each) => each.rows],
-        ['Submitted', 'instant', (each) => new Date(each.submittedAt)],
-        ['Took', 'hours', (each) => each.hours],
+        ['Reference', 'text', (request) => linked(request.reference, request.workflowId, options)],
+        ['Request', 'text', (request) => request.requestId],
+        ['Rows', 'count', (request) => request.rows],
+        ['Submitted', 'instant', (request) => new Date(request.submittedAt)],
+        ['Took', 'hours', (request) => request.hours],
       ]),
     ],
   };
@@ -112,11 +112,11 @@ export async function rejectionsGroup(db: Queryable, scope: ReportScope, options
   const { totals, byCode, byExporter, byPort, trend, rows } = await rejections(db, scope);
   const pareto = (id: string, title: string, name: string, entries: readonly { name: string; rows: number }[]) =>
     table(id, title, entries, options, [
-      [name, 'text', (each) => each.name],
-      ['Rows', 'count', (each) => each.rows],
-      ['Of all rejected', 'share', (each) => share(each.rows, totals.rejected)],
+      [name, 'text', (entry) => entry.name],
+      ['Rows', 'count', (entry) => entry.rows],
+      ['Of all rejected', 'share', (entry) => share(entry.rows, totals.rejected)],
     ]);
-  const most = byCode.slice(0, 8).map((each) => [each.name, each.rows] as const);
+  const most = byCode.slice(0, 8).map((entry) => [entry.name, entry.rows] as const);
   return {
     id: 'rejections',
     title: 'Rejections',
@@ -135,15 +135,15 @@ export async function rejectionsGroup(db: Queryable, scope: ReportScope, options
       pareto('by_exporter', 'By exporter', 'Exporter', byExporter),
       pareto('by_port', 'By port', 'Port', byPort),
       table('rejected_rows', 'Rejected rows', rows, options, [
-        ['Reference', 'text', (each) => linked(each.reference, each.workflowId, options)],
-        ['Row', 'count', (each) => each.row],
-        ['Exporter', 'text', (each) => each.exporter],
-        ['Port', 'text', (each) => each.port],
-        ['Document', 'text', (each) => each.document],
-        ['Value', 'money', (each) => each.value],
-        ['Currency', 'text', (each) => each.currency],
-        ['Settled', 'instant', (each) => new Date(each.settledAt)],
-        ['Said', 'text', (each) => each.errors],
+        ['Reference', 'text', (row) => linked(row.reference, row.workflowId, options)],
+        ['Row', 'count', (row) => row.row],
+        ['Exporter', 'text', (row) => row.exporter],
+        ['Port', 'text', (row) => row.port],
+        ['Document', 'text', (row) => row.document],
+        ['Value', 'money', (row) => row.value],
+        ['Currency', 'text', (row) => row.currency],
+        ['Settled', 'instant', (row) => new Date(row.settledAt)],
+        ['Said', 'text', (row) => row.errors],
       ]),
     ],
   };

@@ -27,22 +27,22 @@ export async function breaksGroup(db: Queryable, scope: ReportScope, options: Re
     trend: trendOf(trend, 'findings', ['open', ({ n }) => n]),
     tables: [
       table('by_kind', 'By kind', byKind, options, [
-        ['Kind', 'text', (each) => each.kind],
-        ['Open', 'count', (each) => each.n],
-        ['Acknowledged', 'count', (each) => each.acknowledged],
-        ['Oldest', 'days', (each) => each.oldestDays],
+        ['Kind', 'text', (entry) => entry.kind],
+        ['Open', 'count', (entry) => entry.n],
+        ['Acknowledged', 'count', (entry) => entry.acknowledged],
+        ['Oldest', 'days', (entry) => entry.oldestDays],
       ]),
       table('findings', 'Open findings, the oldest first', findings, options, [
-        ['Id', 'text', (each) => each.id],
-        ['Kind', 'text', (each) => each.kind],
-        ['Exporter', 'text', (each) => each.exporter],
-        ['eBRC number', 'text', (each) => each.eBRCNumber],
-        ['Filing', 'text', (each) => linked(each.reference, each.workflowId, options)],
-        ['IRM', 'text', (each) => each.irmNumber],
-        ['Value', 'money', (each) => each.value],
-        ['Currency', 'text', (each) => each.currency],
-        ['Age', 'days', (each) => each.days],
-        ['Why', 'text', (each) => each.reason],
+        ['Id', 'text', (finding) => finding.id],
+        ['Kind', 'text', (finding) => finding.kind],
+        ['Exporter', 'text', (finding) => finding.exporter],
+        ['eBRC number', 'text', (finding) => finding.eBRCNumber],
+        ['Filing', 'text', (finding) => linked(finding.reference, finding.workflowId, options)],
+        ['IRM', 'text', (finding) => finding.irmNumber],
+        ['Value', 'money', (finding) => finding.value],
+        ['Currency', 'text', (finding) => finding.currency],
+        ['Age', 'days', (finding) => finding.days],
+        ['Why', 'text', (finding) => finding.reason],
       ]),
     ],
   };
@@ -59,7 +59,7 @@ const STATES = [
 
 export async function credentialsGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
   const { byState, blocked, trend, exporters } = await credentialStanding(db, scope);
-  const of = (state: string) => byState.find((each) => each.state === state)?.n ?? 0;
+  const of = (state: string) => byState.find((entry) => entry.state === state)?.n ?? 0;
   const bad = (state: string) => (state === 'invalid' || state === 'locked') && of(state) > 0;
   return {
     id: 'credentials',
@@ -73,12 +73,12 @@ export async function credentialsGroup(db: Queryable, scope: ReportScope, option
     trend: trendOf(trend, 'filings', ['blocked', ({ n }) => n]),
     tables: [
       table('exporters', 'Exporters that are not ready', exporters, options, [
-        ['Exporter', 'text', (each) => each.name],
-        ['E-mail', 'text', (each) => each.email],
-        ['State', 'text', (each) => each.state],
-        ['Opens in', 'hours', (each) => each.hoursLeft],
-        ['Reason', 'text', (each) => each.reason],
-        ['Open filings', 'count', (each) => each.filings],
+        ['Exporter', 'text', (exporter) => exporter.name],
+        ['E-mail', 'text', (exporter) => exporter.email],
+        ['State', 'text', (exporter) => exporter.state],
+        ['Opens in', 'hours', (exporter) => exporter.hoursLeft],
+        ['Reason', 'text', (exporter) => exporter.reason],
+        ['Open filings', 'count', (exporter) => exporter.filings],
       ]),
     ],
   };
@@ -107,13 +107,13 @@ export async function quotaGroup(db: Queryable, scope: ReportScope, options: Rep
     charts: [barChart('Busiest minute, of the limit', '%', peaks)],
     tables: [
       table('classes', 'By rate class', classes, options, [
-        ['Class', 'text', (each) => each.rateClass],
-        ['Limit a minute', 'count', (each) => each.limit],
-        ['Calls', 'count', (each) => each.calls],
-        ['Busiest minute', 'count', (each) => each.peak],
-        ['Of the limit', 'share', (each) => share(each.peak, each.limit)],
-        ['Answers 429', 'count', (each) => each.refused],
-        ['Waiting now', 'count', (each) => each.waiting],
+        ['Class', 'text', (use) => use.rateClass],
+        ['Limit a minute', 'count', (use) => use.limit],
+        ['Calls', 'count', (use) => use.calls],
+        ['Busiest minute', 'count', (use) => use.peak],
+        ['Of the limit', 'share', (use) => share(use.peak, use.limit)],
+        ['Answers 429', 'count', (use) => use.refused],
+        ['Waiting now', 'count', (use) => use.waiting],
       ]),
     ],
   };
@@ -137,13 +137,13 @@ export async function archiveGroup(db: Queryable, scope: ReportScope, options: R
     trend: trendOf(trend, 'certificates', ['not stored', ({ n }) => n]),
     tables: [
       table('gaps', 'Certificates without a verified PDF, the oldest first', gaps, options, [
-        ['eBRC number', 'text', (each) => each.eBRCNumber],
-        ['Exporter', 'text', (each) => each.exporter],
-        ['Filing', 'text', (each) => linked(each.reference, each.workflowId, options)],
-        ['Certified', 'instant', (each) => new Date(each.settledAt)],
-        ['Age', 'days', (each) => each.days],
-        ['Problem', 'text', (each) => each.problem],
-        ['Came damaged', 'count', (each) => each.refused],
+        ['eBRC number', 'text', (gap) => gap.eBRCNumber],
+        ['Exporter', 'text', (gap) => gap.exporter],
+        ['Filing', 'text', (gap) => linked(gap.reference, gap.workflowId, options)],
+        ['Certified', 'instant', (gap) => new Date(gap.settledAt)],
+        ['Age', 'days', (gap) => gap.days],
+        ['Problem', 'text', (gap) => gap.problem],
+        ['Came damaged', 'count', (gap) => gap.refused],
       ]),
     ],
   };

@@ -57,7 +57,7 @@ function judge(item: PushItem, account: PortalAccount | undefined, serialNos: Re
   const irm = findIrm(account, item);
   if (!irm) {
     const numbered = account.irms.filter(({ irmNumber }) => irmNumber === item.irmNumber);
-    const elsewhere = numbered.length > 0 && numbered.every((each) => each.remittanceAdCode !== item.irmAdCode);
+    const elsewhere = numbered.length > 0 && numbered.every((irm) => irm.remittanceAdCode !== item.irmAdCode);
     return [elsewhere ? 'ERR16: AD code does not match the IRM' : 'ERR19: No IRM with this number and date'];
   }
   const errors: string[] = [];

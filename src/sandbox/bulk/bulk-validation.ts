@@ -111,7 +111,7 @@ function checkSums(rows: readonly ReadRow[], held: readonly SavedIrm[]): CellErr
     known.rows.push(each);
     byIrm.set(key, known);
   }
-  return [...byIrm.values()].flatMap((each) => firstBeyondLimit(each.rows, each.irm) ?? []);
+  return [...byIrm.values()].flatMap((group) => firstBeyondLimit(group.rows, group.irm) ?? []);
 }
 
 function firstBeyondLimit(rows: readonly ReadRow[], irm: SavedIrm | undefined): CellError | undefined {

@@ -136,10 +136,10 @@ function addSettingRoutes(app: FastifyInstance, { world }: Context): void {
   });
   app.post('/keys', (request, reply) => {
     const { key } = bodyOf(request, z.looseObject({ key: z.string() }));
-    const known = world.keys.find((each) => each.key === key);
+    const known = world.keys.find((entry) => entry.key === key);
     // What a change leaves out stays as it is.
     const wanted = bodyOf({ body: { ...known, ...(request.body as object) } }, keySchema);
-    world.keys = [...world.keys.filter((each) => each !== known), wanted];
+    world.keys = [...world.keys.filter((entry) => entry !== known), wanted];
     return reply.code(201).send({ added: !known });
   });
 }
@@ -178,7 +178,7 @@ function bodyOf<T>({ body }: Pick<FastifyRequest, 'body'>, schema: z.ZodType<T>)
 
 /** @throws Problem 404 */
 function accountOf(world: World, username: string): PortalAccount {
-  const account = world.accounts.find((each) => each.username === username);
+  const account = world.accounts.find((known) => known.username === username);
   if (!account) throw problem(404, `no account ${username}`);
   return account;
 }

@@ -49,7 +49,7 @@ function changed(rendered: Rendered, change: (answer: unknown) => unknown): Rend
 
 /** Changes every value of an answer, the innermost first, except the fields of the envelope. */
 function eachPart(part: unknown, change: (part: unknown) => unknown): unknown {
-  if (Array.isArray(part)) return change(part.map((each) => eachPart(each, change)));
+  if (Array.isArray(part)) return change(part.map((item) => eachPart(item, change)));
   if (typeof part !== 'object' || part === null) return change(part);
   return Object.fromEntries(
     Object.entries(part).map(([name, value]) => [

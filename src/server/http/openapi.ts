@@ -91,10 +91,10 @@ export function docsPage(document: { paths?: unknown; info?: { title?: string; v
   const operations = paths.flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
   );
-  const tags = [...new Set(operations.flatMap((each) => each.tags ?? []))];
+  const tags = [...new Set(operations.flatMap((route) => route.tags ?? []))];
   const sections = tags.map((tag) => {
     const rows = operations
-      .filter((each) => each.tags?.includes(tag))
+      .filter((route) => route.tags?.includes(tag))
       .map(({ method, path, summary = '', description = '' }) =>
         row([
           `<code>${htmlText(method)}</code>`,

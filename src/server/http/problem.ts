@@ -139,7 +139,7 @@ export function inApiTerms(text: string): string {
 
 /** Findings with their messages in terms of the API. */
 export const findingsInApiTerms = <T>(findings: readonly T[]): T[] =>
-  findings.map((each) => {
-    const { message } = each as { message?: unknown };
-    return typeof message === 'string' ? { ...each, message: inApiTerms(message) } : each;
+  findings.map((finding) => {
+    const { message } = finding as { message?: unknown };
+    return typeof message === 'string' ? { ...finding, message: inApiTerms(message) } : finding;
   });

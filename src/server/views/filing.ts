@@ -70,10 +70,10 @@ function filingBody(
     ...around,
     stateText: stateText(filing, counts),
     attention: filing.attention && inApiTerms(filing.attention),
-    questions: questions.map((each) => ({
-      ...each,
-      text: inApiTerms(each.text),
-      actions: each.actions.filter((action) => !COMMANDS_ALONE.includes(action)),
+    questions: questions.map((question) => ({
+      ...question,
+      text: inApiTerms(question.text),
+      actions: question.actions.filter((action) => !COMMANDS_ALONE.includes(action)),
     })),
     actions: actionsOfFiling(filing),
     madeBy: filing.madeBy ?? null,

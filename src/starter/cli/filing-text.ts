@@ -109,8 +109,8 @@ function balanceRow({ irmKey, before, after }: Evidence['balances'][number], oth
 }
 
 function problemLines({ errors, warnings }: FilingView): string {
-  const asProblem = (severity: 'error' | 'warning') => (each: unknown) =>
-    isProblem(each) ? { ...each, severity } : { severity, code: 'observation', message: plainText(each) };
+  const asProblem = (severity: 'error' | 'warning') => (problem: unknown) =>
+    isProblem(problem) ? { ...problem, severity } : { severity, code: 'observation', message: plainText(problem) };
   return describeProblems([...errors.map(asProblem('error')), ...warnings.map(asProblem('warning'))]);
 }
 

@@ -47,8 +47,8 @@ const MIN_PROSE_WIDTH = 16;
 
 /** A table. Missing values are empty cells. */
 export function table(columns: readonly (string | TableColumn)[], rows: readonly (readonly unknown[])[]): Part {
-  const named = columns.map((each) => (typeof each === 'string' ? { title: each } : each));
-  return { kind: 'table', columns: named.map((each) => ({ ...each, title: printable(each.title) })), rows };
+  const named = columns.map((column) => (typeof column === 'string' ? { title: column } : column));
+  return { kind: 'table', columns: named.map((column) => ({ ...column, title: printable(column.title) })), rows };
 }
 
 /** A right-aligned column, for amounts and counts. */
@@ -162,7 +162,7 @@ function renderTable({ columns, rows }: Extract<Part, { kind: 'table' }>, layout
     shown = shown.filter((index) => index !== dropped);
     const under = columns.findIndex(({ title }) => title === columns[dropped]?.under);
     titles = titles.map((title, index) => (index === under ? `${title} ${titles[dropped] ?? ''}` : title));
-    cells = cells.map((row) => row.map((each, index) => (index === under ? joined(each, row[dropped]) : each)));
+    cells = cells.map((row) => row.map((cell, index) => (index === under ? joined(cell, row[dropped]) : cell)));
   }
   // Not even the required columns fit side by side, so they are printed as fields.
   return whole
@@ -176,7 +176,7 @@ function renderTable({ columns, rows }: Extract<Part, { kind: 'table' }>, layout
 const joined = (one: Toned, other: Toned | undefined): Toned =>
   other && other.text !== one.text ? { ...one, text: `${one.text} ${other.text}`.trim() } : one;
 const pick = <T>(row: readonly T[], indexes: readonly number[]): T[] =>
-  indexes.map((index) => row[index]).filter((each) => each !== undefined);
+  indexes.map((index) => row[index]).filter((cell) => cell !== undefined);
 const textsOf = (row: readonly Toned[]): string[] => row.map(({ text }) => text);
 const lines = (rows: readonly (readonly string[])[]): string => rows.map((row) => row.join('\t')).join('\n');
 
@@ -185,7 +185,7 @@ function fit(columns: readonly { texts: readonly string[]; align: TableColumn['a
   const widest = columns.map(({ texts }) => Math.max(1, ...texts.map((text) => stringWidth(text))));
   const narrowest = columns.map(({ texts, align }, index) => {
     if (align === 'right') return widest[index] ?? 1;
-    const word = Math.max(1, ...texts.flatMap((text) => text.split(' ').map((each) => stringWidth(each))));
+    const word = Math.max(1, ...texts.flatMap((text) => text.split(' ').map((part) => stringWidth(part))));
     const prose = Math.min(widest[index] ?? 1, MIN_PROSE_WIDTH);
     return Math.max(Math.min(word, MAX_WORD_WIDTH), (widest[index] ?? 1) > 3 * MIN_PROSE_WIDTH ? prose : 1);
   });
@@ -195,7 +195,7 @@ function fit(columns: readonly { texts: readonly string[]; align: TableColumn['a
   const widths = [...narrowest];
   let left = room - least;
   // The smallest first, so that dates and names stay on one line and prose wraps.
-  const extras = widest.map((each, index) => ({ index, extra: each - (narrowest[index] ?? 0) }));
+  const extras = widest.map((width, index) => ({ index, extra: width - (narrowest[index] ?? 0) }));
   extras
     .sort((a, b) => a.extra - b.extra)
     .forEach(({ index, extra }, place) => {

@@ -188,23 +188,23 @@ const helpStyle = (width: number) => ({
 
 /** A command's help as one JSON document. */
 function helpAsJson(command: Command, help: Help): string {
-  const described = (each: Option | Argument) => ({
-    description: each.description,
-    required: each instanceof Option ? each.mandatory : each.required,
-    default: each.defaultValue as unknown,
+  const described = (part: Option | Argument) => ({
+    description: part.description,
+    required: part instanceof Option ? part.mandatory : part.required,
+    default: part.defaultValue as unknown,
   });
   return JSON.stringify({
     name: command.name(),
     description: help.commandDescription(command),
     usage: help.commandUsage(command),
-    arguments: help.visibleArguments(command).map((each) => ({ name: each.name(), ...described(each) })),
-    options: [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)].map((each) => ({
-      flags: each.flags,
-      ...described(each),
+    arguments: help.visibleArguments(command).map((argument) => ({ name: argument.name(), ...described(argument) })),
+    options: [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)].map((option) => ({
+      flags: option.flags,
+      ...described(option),
     })),
     commands: help
       .visibleCommands(command)
-      .map((each) => ({ name: each.name(), description: help.subcommandDescription(each) })),
+      .map((subcommand) => ({ name: subcommand.name(), description: help.subcommandDescription(subcommand) })),
   });
 }
 
@@ -222,7 +222,7 @@ function meantCommand(program: Command, argv: readonly string[]): string {
   let command = program;
   const names = [program.name()];
   for (const word of argv) {
-    const next = command.commands.find((each) => each.name() === word);
+    const next = command.commands.find((subcommand) => subcommand.name() === word);
     if (!next) continue;
     command = next;
     names.push(word);

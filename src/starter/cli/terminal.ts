@@ -69,9 +69,9 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
         if (!print(text)) await once(stdout, 'drain');
       };
       const textOf = <T>(items: readonly T[], toPage: (of: readonly T[]) => Page): string => {
-        if (jsonLines) return items.map((each) => `${printableJson(each, 0)}\n`).join('');
+        if (jsonLines) return items.map((item) => `${printableJson(item, 0)}\n`).join('');
         if (!json) return `${count === 0 ? '' : '\n'}${render(toPage(items), layoutOf(stdout))}\n`;
-        return items.map((each, nth) => `${count + nth === 0 ? '[\n' : ',\n'}${printableJson(each)}`).join('');
+        return items.map((item, nth) => `${count + nth === 0 ? '[\n' : ',\n'}${printableJson(item)}`).join('');
       };
       for await (const items of pages) {
         running?.stop();
@@ -150,7 +150,8 @@ function spinner(stderr: Streams['stderr']): Spinner {
 /** Rows with serious warnings: `--strict` refuses them, a terminal asks, else they are filed. @throws RefusedError */
 export function doubtsOf(terminal: Terminal, strict: boolean): ((doubtful: Finding[]) => Promise<void>) | undefined {
   if (strict)
-    return (doubtful) => Promise.reject(new RefusedError(doubtful.map((each) => ({ ...each, severity: 'error' }))));
+    return (doubtful) =>
+      Promise.reject(new RefusedError(doubtful.map((finding) => ({ ...finding, severity: 'error' }))));
   const { stdin, stdout, stderr, json } = terminal;
   if (json || !stdin.isTTY || !stdout.isTTY) return undefined;
   return async (doubtful) => {

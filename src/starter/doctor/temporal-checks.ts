@@ -85,7 +85,7 @@ async function checkSearchAttributes(client: Client, namespace: string): Promise
 async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode; schedules: string }) {
   const wanted = (await readScheduleFile(schedules)).map(({ id }) => id);
   const there = await listSchedules({ temporal: client, mode }, wanted);
-  const missing = wanted.filter((id) => !there.some((each) => each.id === `ebrc-${mode}-${id}`));
+  const missing = wanted.filter((id) => !there.some((schedule) => schedule.id === `ebrc-${mode}-${id}`));
   if (missing.length > 0) return wrong('schedules', `missing: ${missing.join(', ')}`, APPLY);
   const paused = there.filter(({ state }) => state === 'paused').map(({ id }) => id);
   if (paused.length === 0) return fine('schedules', `${there.length} are active`);

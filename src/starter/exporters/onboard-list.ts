@@ -59,7 +59,11 @@ export async function onboardList(
   let outcomes: OnboardedRow[] = [];
   try {
     const { rows, refused } = await readExporterList(path);
-    outcomes = refused.map((each) => ({ ...outcomeOf(each.row, each.email), state: 'refused', message: each.message }));
+    outcomes = refused.map((entry) => ({
+      ...outcomeOf(entry.row, entry.email),
+      state: 'refused',
+      message: entry.message,
+    }));
     for (const { row, email } of rows) outcomes.push(outcomeOf(row, email));
     outcomes.sort((a, b) => a.row - b.row);
     const client = await open();
@@ -71,7 +75,7 @@ export async function onboardList(
       outcomes = error.errors.map(({ row, message }) => ({ ...outcomeOf(row ?? 1, null), state: 'refused', message }));
     }
     const message = firstLine(error);
-    outcomes = outcomes.map((each) => (isPending(each) ? { ...each, state: 'failed', message } : each));
+    outcomes = outcomes.map((outcome) => (isPending(outcome) ? { ...outcome, state: 'failed', message } : outcome));
     // If the result file cannot be written either, the first error is the one to throw.
     if (outcomes.length > 0) await write(outcomes).catch(() => undefined);
     throw error;

@@ -100,7 +100,7 @@ async function rowsBefore(
 async function earlierCorrection(deps: EbrcClientDependencies, filing: PreparedFiling): Promise<number | null> {
   const contentHash = contentHashOf(filing);
   const corrections = await listCorrections(deps.pool, filing.corrects ?? '');
-  return corrections.find((each) => each.contentHash === contentHash)?.n ?? null;
+  return corrections.find((correction) => correction.contentHash === contentHash)?.n ?? null;
 }
 
 /** Reports rows that are not in the filing, except those that an earlier filing dealt with: workbooks are reused. */
@@ -132,7 +132,7 @@ function unchanged(rows: readonly MappingRow[], errored: ReadonlyMap<number, Fil
 
 function nothingToCorrect(parent: FilingRecord, waiting: number, takenBy: readonly (string | null)[]): RefusedError {
   const { filingId, state } = parent;
-  const holder = waiting > 0 ? undefined : takenBy.find((each) => each !== null);
+  const holder = waiting > 0 ? undefined : takenBy.find((filing) => filing !== null);
   const none =
     waiting > 0
       ? `The file has none of the ${waiting} rows of filing ${filingId} that wait for a correction (rows are matched by serialNo).`

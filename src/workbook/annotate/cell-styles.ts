@@ -133,8 +133,8 @@ class StyleList {
     this.before = this.items.length;
     if (this.before === 0) this.items.push(...whenEmpty);
     this.places = new Map();
-    this.items.forEach((each, place) => {
-      if (!this.places.has(each)) this.places.set(each, place);
+    this.items.forEach((known, place) => {
+      if (!this.places.has(known)) this.places.set(known, place);
     });
   }
 

@@ -105,7 +105,7 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
   }
   const label = optionalLabel(template, header);
   if (label !== undefined) {
-    const earlier = headers.optional.find((each) => each.label === label);
+    const earlier = headers.optional.find((column) => column.label === label);
     if (!earlier) headers.optional.push({ label, index, letter, header });
     else headers.findings.push(repeatedHeader(label, label, earlier.letter, letter));
     return;

@@ -76,19 +76,19 @@ function exportersTable(exporters: readonly ExporterView[], mode: Mode): Page {
   if (exporters.length === 0) return `No exporters in ${mode} mode. \`ebrc onboard\` adds one.`;
   const listed = table(
     ['Name', 'E-mail', 'IEC', 'Readiness', 'Access opens at', optional('Shared login'), optional('Exporter')],
-    exporters.map((each) => [
-      each.name,
-      each.email,
-      each.iec,
-      stateCell(each.state),
-      each.readiness === 'activation_pending' ? localTime(each.activatesAt) : '',
-      each.sharedCredentialsLikely ? 'likely' : '',
-      each.exporterId,
+    exporters.map((view) => [
+      view.name,
+      view.email,
+      view.iec,
+      stateCell(view.state),
+      view.readiness === 'activation_pending' ? localTime(view.activatesAt) : '',
+      view.sharedCredentialsLikely ? 'likely' : '',
+      view.exporterId,
     ]),
   );
-  const remarks = exporters.flatMap((each) => {
-    const remark = [credentialsNeeded(each), describeProblems(each.warnings)].filter(Boolean).join('\n');
-    return remark === '' ? [] : [`${each.name}:\n${remark}`];
+  const remarks = exporters.flatMap((view) => {
+    const remark = [credentialsNeeded(view), describeProblems(view.warnings)].filter(Boolean).join('\n');
+    return remark === '' ? [] : [`${view.name}:\n${remark}`];
   });
   return apart([listed, ...remarks]);
 }

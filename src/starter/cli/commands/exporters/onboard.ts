@@ -89,13 +89,13 @@ async function onboardMany(cli: Cli, list: string, { by, wait, result }: Onboard
   cli.terminal.result({ exporters: outcomes, counts: countsOf(outcomes), resultFile }, () => [
     table(
       [right('Row'), 'E-mail', 'State', optional('Exporter'), right('IRMs'), 'Message'],
-      outcomes.map((each) => [
-        each.row,
-        each.email,
-        stateCell(each.state),
-        each.exporterId,
-        each.irmCount,
-        each.message,
+      outcomes.map((outcome) => [
+        outcome.row,
+        outcome.email,
+        stateCell(outcome.state),
+        outcome.exporterId,
+        outcome.irmCount,
+        outcome.message,
       ]),
     ),
     `${countsText(outcomes)}. Written to ${resultFile}`,

@@ -257,7 +257,7 @@ function exitCodeOfFiles(files: readonly Pick<ExtractedFile, 'state'>[]): ExitCo
 }
 
 function summary(files: readonly ExplainedFile[]): Page {
-  const count = (state: ExtractedFile['state']) => files.filter((each) => each.state === state).length;
+  const count = (state: ExtractedFile['state']) => files.filter((read) => read.state === state).length;
   const others = files.filter(({ state }) => state !== 'extracted');
   const head = `${files.length} documents: ${count('extracted')} extracted, ${count('refused')} refused, ${count('failed')} failed, ${count('waiting')} waiting.`;
   const rows = others.map(({ file, state, error }) => [file, state, error?.message]);

@@ -156,7 +156,9 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
         for await (const page of pages) all.push(...page);
         if (output !== undefined) await writeCertificates(output, all);
         const copies = pdfs === undefined ? null : await writePdfs(await cli.documents(), pdfs, all);
-        const shown = all.map((each) => (copies ? { ...each, copy: copies.get(each.eBRCNumber) ?? null } : each));
+        const shown = all.map((certificate) =>
+          copies ? { ...certificate, copy: copies.get(certificate.eBRCNumber) ?? null } : certificate,
+        );
         cli.terminal.result(shown, () => page(all));
         if (output !== undefined) cli.terminal.note(`${counted(all.length, 'certificate')} written to ${output}.`);
         if (copies) {
@@ -175,14 +177,14 @@ function certificatesPage(certificates: readonly CertificateView[]): Page {
       ...['eBRC number', 'Date', 'Document', right('Realised')],
       ...[optional('Filing'), optional('Bill No', { under: 'Document' }), optional('PDF')],
     ],
-    certificates.map((each) => [
-      each.eBRCNumber,
-      dateText(each.eBRCDate),
-      each.sbCumInvoiceNumber,
-      amountText(each.realisedValueFCC, each.currencyCode),
-      each.reference ?? each.filingId,
-      each.billNo,
-      each.document,
+    certificates.map((certificate) => [
+      certificate.eBRCNumber,
+      dateText(certificate.eBRCDate),
+      certificate.sbCumInvoiceNumber,
+      amountText(certificate.realisedValueFCC, certificate.currencyCode),
+      certificate.reference ?? certificate.filingId,
+      certificate.billNo,
+      certificate.document,
     ]),
   );
 }

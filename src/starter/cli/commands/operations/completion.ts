@@ -51,17 +51,24 @@ function wordsOf(command: Command): string[] {
   const options = optionsOf(command);
   const values = [...command.registeredArguments, ...options].flatMap(({ argChoices = [] }) => argChoices);
   const names = options.map(({ long, short }) => long ?? short ?? '');
-  return [...new Set([...command.commands.map((each) => each.name()), ...names, ...values, '--json', '--help'])];
+  return [
+    ...new Set([...command.commands.map((subcommand) => subcommand.name()), ...names, ...values, '--json', '--help']),
+  ];
 }
 
 /** The options of a command and of its subcommands. */
-const optionsOf = ({ options, commands }: Command) => [...options, ...commands.flatMap((each) => each.options)];
+const optionsOf = ({ options, commands }: Command) => [
+  ...options,
+  ...commands.flatMap((subcommand) => subcommand.options),
+];
 
 function fishScript(program: Command): string {
   const quoted = (text: string) => `'${text.replaceAll(/['\\]/gu, '\\$&')}'`;
   const lines = program.commands.flatMap((command) => {
     const inside = `-n ${quoted(`__fish_seen_subcommand_from ${command.name()}`)}`;
-    const subcommands = command.commands.map((each) => `${inside} -f -a ${each.name()} -d ${quoted(each.summary())}`);
+    const subcommands = command.commands.map(
+      (subcommand) => `${inside} -f -a ${subcommand.name()} -d ${quoted(subcommand.summary())}`,
+    );
     const options = optionsOf(command).map((option) => {
       const values = option.argChoices ? ` -xa ${quoted(option.argChoices.join(' '))}` : option.required ? ' -r' : '';
       return `${inside} -l ${option.long?.slice(2) ?? ''} -d ${quoted(option.description)}${values}`;

@@ -41,7 +41,7 @@ export function addDeployCommand(program: Command, bind: Bind): void {
         cli.terminal.result(versions, () =>
           table(
             ['Version', 'State', 'Since'],
-            versions.map((each) => [each.buildId, each.state, localTime(each.createdAt)]),
+            versions.map((build) => [build.buildId, build.state, localTime(build.createdAt)]),
           ),
         );
       }),

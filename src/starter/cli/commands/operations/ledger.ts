@@ -131,7 +131,7 @@ export function addDoctorCommand(program: Command, bind: Bind): void {
         cli.terminal.result(results, () =>
           table(
             ['Check', '', 'Found', 'What to do'],
-            results.map((each) => [each.check, each.ok ? GOOD : BAD, each.message, each.advice]),
+            results.map((result) => [result.check, result.ok ? GOOD : BAD, result.message, result.advice]),
           ),
         );
         return results.every(({ ok }) => ok) ? EXIT.done : EXIT.unexpected;

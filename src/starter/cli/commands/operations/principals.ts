@@ -129,9 +129,9 @@ function listText(all: readonly (PrincipalView & { tokens: number })[], mode: Mo
   if (all.length === 0) return `No principals in ${mode} mode. \`ebrc principals add\` adds one.`;
   return table(
     ['Name', 'Kind', 'Roles', 'Exporters', 'Ends', right('Tokens'), optional('Principal')],
-    all.map((each) => {
-      const [, ...cells] = shown(each).map(([, value]) => value);
-      return [...cells, each.tokens, each.principal];
+    all.map((principal) => {
+      const [, ...cells] = shown(principal).map(([, value]) => value);
+      return [...cells, principal.tokens, principal.principal];
     }),
   );
 }
@@ -170,7 +170,13 @@ export function addVaultCommand(program: Command, bind: Bind): void {
 function rotationText(keyId: string, { rotated, kept, unreadable }: RotationResult): Page {
   const counts = `${rotated} sealed anew to key ${keyId}, ${kept} were already; all of them open.`;
   if (unreadable.length === 0) return counts;
-  const rows = unreadable.map((each) => [each.secretRef, each.mode, each.exporterId, each.keyId, each.problem]);
+  const rows = unreadable.map((secret) => [
+    secret.secretRef,
+    secret.mode,
+    secret.exporterId,
+    secret.keyId,
+    secret.problem,
+  ]);
   return [
     `${counts} ${unreadable.length} do not open and are left as they are:`,
     table(['Secret', 'Mode', 'Exporter', 'Key', 'Problem'], rows),
