@@ -13,7 +13,7 @@ import { loadConfig } from '../../src/config/config';
 import { connectTemporal } from '../../src/starter/connect';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { followFiling } from '../../src/starter/filings/start';
-import { pollersOf, silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
+import { silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
 import { knowExporter, NOW } from '../ledger/filing-support';
 import { tell } from '../reports/ledger-of-a-month';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
@@ -29,7 +29,6 @@ const EMAIL = 'asha@example.test';
 const database = useTestDatabase();
 const server = useDevServer();
 let env: Record<string, string>;
-jest.setTimeout(120_000);
 
 beforeAll(async () => {
   await saveExporter(
@@ -53,11 +52,6 @@ async function problemOf(args: string[], more: Record<string, string> = {}, inpu
   if (!error) throw new Error('no error was printed');
   return error;
 }
-
-it('a namespace that Temporal does not have', async () => {
-  const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
-  expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);
-});
 
 it('a ledger whose first migration has not been committed yet', async () => {
   const young = await createTestDatabase();
@@ -129,20 +123,6 @@ it('a Temporal server that takes requests and does not answer: whether something
   } finally {
     await proxy.close();
   }
-});
-
-it('a worker that has polled, and takes no tasks', async () => {
-  const client = await server.client();
-  const stop = new AbortController();
-  const request = { namespace: 'default', taskQueue: { name: 'frozen' }, identity: 'one' };
-  const polled = client.connection.withAbortSignal(stop.signal, () =>
-    client.connection.withDeadline(Date.now() + 60_000, () => client.workflowService.pollWorkflowTaskQueue(request)),
-  );
-  await eventually(async () => (await pollersOf(client, 'frozen', 'workflow')) === 1);
-  stop.abort();
-  await expect(polled).rejects.toThrow();
-  const problem = await problemOf(['irms', EMAIL, '--refresh'], { EBRC_TASK_QUEUE: 'frozen', EBRC_MODE: 'test' });
-  expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('stuck') as string });
 });
 
 it('a workflow that a program with another EBRC_TASK_QUEUE has started: where it is, not where its worker would be', async () => {
