@@ -1,6 +1,7 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
 import type { RequestStatus } from '../../src/api/schemas/filings';
 import { needExporter } from '../../src/ledger/exporters/exporters';
+import { saveIrms } from '../../src/ledger/exporters/irms';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { recordRelease } from '../../src/ledger/gates/held-rows';
@@ -12,7 +13,7 @@ import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { type FilingRow, readRows } from '../../src/ledger/rows/filing-rows';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
+import { EXPORTER, irmRecord, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { detailOf } from '../reports/ledger-of-a-month';
 import { useTestDatabase } from '../support/postgres';
@@ -145,7 +146,7 @@ it('takes from a request that a person named no record that does not say which r
     await record(requestId, filingId, { ...errored, ...nameless });
     expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
   }
-  expect(await requests(filingId)).toEqual([[requestId, 'followed', null]]);
+  expect(await requests(filingId)).toEqual([[requestId, 'followed', 'incomplete']]);
   expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
 });
 
@@ -181,6 +182,18 @@ it('takes nothing from a request that two persons close as not ours while the se
   expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
 });
 
+it('follows a request that a late answer makes our own while the service answers, whatever its record was taken for', async () => {
+  const { filingId, attemptId } = await sent();
+  const requestId = await name(filingId, `R-OWN-${filingId}`);
+  await record(requestId, filingId, { ...errored, sbCumInvoiceNumber: '7654321' });
+  meanwhile = () => accept({ attemptId }, requestId);
+  expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
+  meanwhile = () => Promise.resolve();
+  expect(await requests(filingId)).toEqual([[requestId, 'followed', null]]);
+  await record(requestId, filingId, { ...processed, eBRCNumber: `EB-OWN-${filingId}` });
+  expect(await poll(filingId)).toMatchObject({ outcome: 'settled' });
+});
+
 it('asks about a request that a person named, and whose certificate two persons said is another’s', async () => {
   const { filingId } = await sent();
   const requestId = await name(filingId, `R-TWIN-${filingId}`);
@@ -207,6 +220,21 @@ it('asks about a request that a person named, and that filed another amount of t
   expect(await readLastingNotices(ledger.pool, filingId)).toEqual([{ kind: 'certificate_contradicted', text }]);
 });
 
+// A record names the number of an IRM, and neither it nor the details name its AD code.
+it('asks about a request that a person named where the number of the IRM is known under two AD codes', async () => {
+  const { filingId } = await sent();
+  const requestId = await name(filingId, `R-TWO-CODES-${filingId}`);
+  const eBRCNumber = `EB-TWO-CODES-${filingId}`;
+  await record(requestId, filingId, { ...processed, eBRCNumber });
+  await show(filingId, eBRCNumber, 1);
+  await saveIrms(ledger.pool, EXPORTER, [{ ...irmRecord(10_000), remittanceAdCode: '6390005' }], NOW);
+  expect(await poll(filingId)).toMatchObject({ outcome: 'doubt' });
+  await ledger.pool.query("DELETE FROM irms WHERE exporter_id = $1 AND ad_code = '6390005'", [EXPORTER]);
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+  const text = expect.stringContaining('another IRM of the same number') as string;
+  expect(await readLastingNotices(ledger.pool, filingId)).toEqual([{ kind: 'certificate_contradicted', text }]);
+});
+
 it('takes Errored of a request that a person named for a statement alone', async () => {
   const of = await sent();
   const requestId = await name(of.filingId, `R-${of.filingId}`);
@@ -227,6 +255,27 @@ it('takes Errored with nothing listed for a statement alone', async () => {
   });
   expect(await poll(of.filingId)).toMatchObject({ outcome: 'not_yet' });
   expect(await requests(of.filingId)).toEqual([[requestId, 'followed', 'errored_empty']]);
+});
+
+it('frees no row by counts that fit only with a certificate that its record does not list', async () => {
+  const filingId = await open(
+    ledger,
+    'COUNTS',
+    rowsOf({ sbCumInvoiceNumber: '3000001' }, { sbCumInvoiceNumber: '3000002' }),
+  );
+  const attemptId = await attempts.opened(filingId);
+  await attempts.mark(attemptId);
+  await move(ledger, filingId, 'submitting', 'processing');
+  const requestId = await accept({ attemptId }, 'R-COUNTS');
+  // Found by its details, and perhaps a twin that was filed by hand: then it is this row that failed.
+  const certificates = [{ position: 0, eBRCNumber: 'EB-TWIN', eBRCDate: null }];
+  await withTransaction(ledger.pool, (client) =>
+    certifyByPersons(client, { filingId, submission: 1, exporterId: EXPORTER, at: NOW, certificates }),
+  );
+  records.set(requestId, { processingStatus: 'Processed', recordResCount: 2, recordProCount: 1, recordFailCount: 1 });
+  expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
+  expect(await requests(filingId)).toEqual([[requestId, 'followed', 'errored']]);
+  expect((await attempts.rows(filingId)).map(({ state }) => state)).toEqual(['certified', 'submitted']);
 });
 
 it('asks about every request of a submission: one that is named never hides another', async () => {
@@ -274,7 +323,7 @@ it('closes a request that a person named as not ours once every record of it is 
   const answered = await accept(own, `R-${own.filingId}`);
   await record(answered, own.filingId, { ...processed, sbCumInvoiceNumber: '7654321', eBRCNumber: 'EB-STRANGE' });
   expect(await poll(own.filingId)).toMatchObject({ outcome: 'not_yet' });
-  expect(await requests(own.filingId)).toEqual([[answered, 'followed', null]]);
+  expect(await requests(own.filingId)).toEqual([[answered, 'followed', 'incomplete']]);
 });
 
 it('says “by record” of no row that the record does not name, although its counts include it', async () => {

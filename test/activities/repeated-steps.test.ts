@@ -313,7 +313,7 @@ describe('an end', () => {
     const requestId = `R${filingId}`;
     const answer = { ...ACCEPTED, requestId, ackStatus: 'Failed' };
     await door.run('adoptAnswer', { attemptId, answer, sentBy: SENT_BY });
-    const unknown = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
+    const unknown = { statement: 'unknown_request' as const, ageMs: 0, at: NOW };
     await notePoll(ledger.pool, { filingId, submission: 1, requestId }, unknown);
     const args = { ...(await held(filingId)), submission: 1, requestId, errors: ['it is not known'] };
     const { returned, filing } = await twice(filingId, 'concludeStatement', args);
@@ -327,7 +327,7 @@ describe('an end', () => {
     const { filingId, attemptId } = await unanswered();
     const requestId = `R${filingId}`;
     await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId }, sentBy: SENT_BY });
-    const unknown = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
+    const unknown = { statement: 'unknown_request' as const, ageMs: 0, at: NOW };
     await notePoll(ledger.pool, { filingId, submission: 1, requestId }, unknown);
     const args = { ...(await held(filingId)), submission: 1, requestId, errors: [] };
     const step = { activityId: 'conclude', workflowExecution: { workflowId: 'file/test/T', runId: filingId } };
@@ -345,7 +345,7 @@ describe('an end', () => {
     const requestId = `R${filingId}`;
     const request = { filingId, submission: 1, requestId };
     await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId }, sentBy: SENT_BY });
-    const unknown = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
+    const unknown = { statement: 'unknown_request' as const, ageMs: 0, at: NOW };
     if (state === 'absent') await notePoll(ledger.pool, request, unknown);
     const end = { state, processingStatus: null, errored: [], contradicted: [0], at: NOW };
     await endRequest(ledger.pool, request, end);

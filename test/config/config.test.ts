@@ -30,8 +30,13 @@ function problemsOf(env: Record<string, string>, need?: Section[]) {
   return [];
 }
 
-/** Exactly one problem, of this variable, with this in its words. */
-const only = (variable: string, words: string) => [{ variable, problem: expect.stringContaining(words) as string }];
+/** An environment has exactly one problem, of this variable, with this in its words; none shows a password. */
+function expectProblem(variable: string, words: string | RegExp, env: Record<string, string>, need?: Section[]) {
+  const problems = problemsOf(env, need);
+  expect(problems).toEqual([{ variable, problem: expect.stringMatching(words) as string }]);
+  expect(JSON.stringify(problems)).not.toContain('hunter2');
+}
+const namesOf = (...given: Parameters<typeof problemsOf>) => problemsOf(...given).map(({ variable }) => variable);
 
 const folder = testFolder();
 
@@ -49,35 +54,17 @@ describe('a configuration that works', () => {
     expect(loadConfig({ ...both, EBRC_PAYLOAD_KEY: derived }).payloadKeys).toEqual(payloadKeys);
     const changed = loadConfig({ ...both, EBRC_PAYLOAD_KEY: `p2:${OLD_KEY}` });
     expect(changed.payloadKeys.map(({ id }) => id)).toEqual(['p2', 'k1']);
-    expect(problemsOf({ ...both, EBRC_PAYLOAD_KEY: `k1:${OLD_KEY}` })).toEqual(
-      only('EBRC_PAYLOAD_KEY', 'keys payload'),
-    );
-  });
-
-  it.each(['ui.example', 'http://ui.example/path', 'http://a.example,https//b'])(
-    'refuses %s as an origin',
-    (origins) => {
-      expect(problemsOf({ ...LEAST, EBRC_CODEC_ORIGINS: origins })).toEqual(
-        only('EBRC_CODEC_ORIGINS', 'is not an origin'),
-      );
-    },
-  );
-
-  it.each(['9464', 'localhost', '127.0.0.1:70000', 'http://127.0.0.1:9464'])('refuses to listen on %s', (address) => {
-    expect(problemsOf({ ...LEAST, EBRC_METRICS: address })).toEqual(
-      only('EBRC_METRICS', 'is not an address to listen on'),
-    );
+    expectProblem('EBRC_PAYLOAD_KEY', 'keys payload', { ...both, EBRC_PAYLOAD_KEY: `k1:${OLD_KEY}` });
   });
 
   it('reads where to listen, and refuses one port for both', () => {
-    const both = { EBRC_METRICS: '127.0.0.1:9464', EBRC_HEALTH: '[::1]:9465' };
-    expect(loadConfig({ ...LEAST, ...both }).observability).toEqual({
-      metrics: { host: '127.0.0.1', port: 9464 },
-      health: { host: '::1', port: 9465 },
-    });
-    expect(problemsOf({ ...LEAST, ...both, EBRC_HEALTH: '0.0.0.0:9464' })).toEqual(
-      only('EBRC_HEALTH', 'has the port of EBRC_METRICS'),
-    );
+    const both = { ...LEAST, EBRC_METRICS: '127.0.0.1:9464', EBRC_HEALTH: '[::1]:9465' };
+    const [metrics, health] = [
+      { host: '127.0.0.1', port: 9464 },
+      { host: '::1', port: 9465 },
+    ];
+    expect(loadConfig(both).observability).toEqual({ metrics, health });
+    expectProblem('EBRC_HEALTH', 'has the port of EBRC_METRICS', { ...both, EBRC_HEALTH: '0.0.0.0:9464' });
   });
 
   it('takes a bucket for documents, with its path style where the AWS SDK has an endpoint', () => {
@@ -86,9 +73,7 @@ describe('a configuration that works', () => {
     const elsewhere = { ...env, AWS_ENDPOINT_URL_S3: 'http://s3.example:9000' };
     expect(loadConfig(elsewhere).documents).toBe('s3://bucket/ebrc?path-style=true');
     const live = { ...elsewhere, EBRC_API_KEY: 'prod_key', EBRC_ENCRYPTION_KEY: `k1:${KEY}` };
-    expect(problemsOf(live, ['documents'])).toEqual([
-      { variable: 'AWS_ENDPOINT_URL_S3', problem: expect.stringContaining('unencrypted connection') },
-    ]);
+    expectProblem('AWS_ENDPOINT_URL_S3', 'unencrypted connection', live, ['documents']);
   });
 
   it('fills in the defaults', () => {
@@ -207,80 +192,53 @@ describe('a secret in a file', () => {
     expect(config.temporal.connectionOptions).toMatchObject({ apiKey: 'cloud', tls: true });
     expect(databaseOfEnvironment(files)).toBe(LEAST.DATABASE_URL);
     for (const [name, text] of Object.entries(SECRETS)) {
-      const problems = problemsOf({ ...others, ...files, [name]: text });
-      expect(problems).toEqual([
-        { variable: `${name}_FILE`, problem: `is set, and so is ${name}; allowed: one of them` },
-      ]);
+      const both = { ...others, ...files, [name]: text };
+      expectProblem(`${name}_FILE`, `is set, and so is ${name}; allowed: one of them`, both);
     }
   });
 
   it('is unset where the file is empty, and says so where it is needed', () => {
     const empty = secretFile('empty', '\n');
     expect(loadConfig({ ...LEAST, TEMPORAL_API_KEY_FILE: empty }).temporal.connectionOptions.apiKey).toBeUndefined();
-    expect(problemsOf({ DATABASE_URL_FILE: empty }, ['database'])).toEqual([
-      { variable: 'DATABASE_URL', problem: `is missing: ${empty} is empty` },
-    ]);
+    expectProblem('DATABASE_URL', `is missing: ${empty} is empty`, { DATABASE_URL_FILE: empty }, ['database']);
   });
 
   it('names a file that it cannot read, with its owner and mode, and nothing of what is in it', () => {
     const wrong = secretFile('wrong', 'mysql://u:hunter2@h/d');
-    expect(problemsOf({ DATABASE_URL_FILE: wrong }, ['database'])).toEqual([
-      { variable: 'DATABASE_URL', problem: expect.not.stringContaining('hunter2') },
-    ]);
-    expect(problemsOf({ DATABASE_URL_FILE: join(folder, 'none') }, ['database'])).toEqual(
-      only('DATABASE_URL_FILE', 'which does not exist'),
-    );
-    expect(problemsOf({ DATABASE_URL_FILE: folder }, ['database'])).toEqual(
-      only('DATABASE_URL_FILE', 'which is a folder'),
-    );
+    expectProblem('DATABASE_URL', '', { DATABASE_URL_FILE: wrong }, ['database']);
+    const none = join(folder, 'none');
+    expectProblem('DATABASE_URL_FILE', 'which does not exist', { DATABASE_URL_FILE: none }, ['database']);
+    expectProblem('DATABASE_URL_FILE', 'which is a folder', { DATABASE_URL_FILE: folder }, ['database']);
     chmodSync(folder, 0o755);
     const locked = secretFile('locked', 'k1:x', 0o200);
     const root = process.geteuid?.() === 0;
     if (root) process.seteuid?.(65_534);
     try {
-      expect(problemsOf({ ...LEAST, EBRC_ENCRYPTION_KEY_FILE: locked })).toEqual([
-        {
-          variable: 'EBRC_ENCRYPTION_KEY_FILE',
-          problem: expect.stringMatching(/user \d+, group \d+, with mode 0200;/),
-        },
-      ]);
+      const owner = /user \d+, group \d+, with mode 0200;/;
+      expectProblem('EBRC_ENCRYPTION_KEY_FILE', owner, { ...LEAST, EBRC_ENCRYPTION_KEY_FILE: locked });
     } finally {
       if (root) process.seteuid?.(0);
     }
   });
 });
 
-describe('a command that needs a part', () => {
-  it('is not refused for what it does not need', () => {
-    expect(loadConfig({ EBRC_API_URL: 'nonsense', LOG_LEVEL: 'warn' }, { need: ['log'] })).toEqual({
-      logLevel: 'warn',
-      warnings: [],
-    });
-  });
-
-  it('is refused for what it needs', () => {
-    expect(problemsOf({ HOME: '/nonexistent' }, ['temporal', 'mode']).map(({ variable }) => variable)).toEqual([
-      'EBRC_API_KEY',
-    ]);
-  });
+it('a command is refused for what it needs, and not for what it does not need', () => {
+  const nonsense = { EBRC_API_URL: 'nonsense', LOG_LEVEL: 'warn' };
+  expect(loadConfig(nonsense, { need: ['log'] })).toEqual({ logLevel: 'warn', warnings: [] });
+  expect(namesOf({ HOME: '/nonexistent' }, ['temporal', 'mode'])).toEqual(['EBRC_API_KEY']);
 });
 
 describe('a configuration that is wrong', () => {
   it('names every variable at once, in one error', () => {
-    const problems = problemsOf({ EBRC_POLL_MIN: 'ten', LOG_LEVEL: 'loud', HOME: '/nonexistent' });
-    expect(problems.map(({ variable }) => variable)).toEqual([
-      'EBRC_API_URL',
-      'EBRC_API_KEY',
-      'DATABASE_URL',
-      'EBRC_POLL_MIN',
-      'LOG_LEVEL',
-    ]);
-    expect(new ConfigError(problems).message).toContain(
+    const env = { EBRC_POLL_MIN: 'ten', LOG_LEVEL: 'loud', HOME: '/nonexistent' };
+    const names = ['EBRC_API_URL', 'EBRC_API_KEY', 'DATABASE_URL', 'EBRC_POLL_MIN', 'LOG_LEVEL'];
+    expect(namesOf(env)).toEqual(names);
+    expect(new ConfigError(problemsOf(env)).message).toContain(
       '  EBRC_POLL_MIN "ten" is not a duration; allowed: a number with ms, s, m, h or d, such as 90s or 1.5h, from 100ms to 7d',
     );
   });
 
-  it.each([
+  it.each<[string, string, RegExp]>([
     ['EBRC_API_URL', 'filing.example', /is not a web address/],
     ['EBRC_API_URL', 'https://filing.example/v1', /does not end in \/api\/v1/],
     ['EBRC_API_URL', 'https://u:hunter2@filing.example/api/v1', /has a user/],
@@ -303,16 +261,23 @@ describe('a configuration that is wrong', () => {
     ['TEMPORAL_ADDRESS', 'http://temporal:7233', /is not an address/],
     ['TEMPORAL_PROFILE', 'nowhere', /cannot be used/],
     ['TEMPORAL_TLS', 'yes', /neither yes nor no/],
+    ...['ui.example', 'http://ui.example/path', 'http://a.example,https//b'].map(
+      (origins): [string, string, RegExp] => ['EBRC_CODEC_ORIGINS', origins, /is not an origin/],
+    ),
+    ...['9464', 'localhost', '127.0.0.1:70000', 'http://127.0.0.1:9464'].map((address): [string, string, RegExp] => [
+      'EBRC_METRICS',
+      address,
+      /is not an address to listen on/,
+    ]),
   ])('%s=%s', (variable, value, message) => {
-    const problems = problemsOf({ ...LEAST, [variable]: value });
-    expect(problems).toEqual([{ variable: expect.any(String), problem: expect.stringMatching(message) }]);
-    expect(problems[0]?.problem).toMatch(/allowed: /);
-    expect(JSON.stringify(problems)).not.toContain('hunter2');
+    const env = { ...LEAST, [variable]: value };
+    expectProblem(namesOf(env)[0] ?? '', message, env);
+    expect(problemsOf(env)[0]?.problem).toMatch(/allowed: /);
   });
 
   it('refuses a live key without an encryption key, and one that would travel in clear', () => {
     const live = { ...LEAST, EBRC_API_KEY: 'prod_key', EBRC_API_URL: 'http://filing.example/api/v1' };
-    expect(problemsOf(live).map(({ variable }) => variable)).toEqual(['EBRC_API_URL', 'EBRC_ENCRYPTION_KEY']);
+    expect(namesOf(live)).toEqual(['EBRC_API_URL', 'EBRC_ENCRYPTION_KEY']);
   });
 });
 
@@ -330,9 +295,7 @@ describe('a prod_ key', () => {
   };
   const withKeys = (...keys: Buffer[]) => keys.map((key, nth) => `k${nth}:${key.toString('base64')}`).join(',');
 
-  it('starts where every link has TLS', () => {
-    expect(loadConfig(LIVE)).toMatchObject({ mode: 'live', warnings: [] });
-  });
+  it('starts where every link has TLS', () => expect(loadConfig(LIVE)).toMatchObject({ mode: 'live', warnings: [] }));
 
   it('starts without TLS where every link stays on this machine', () => {
     const local = {
@@ -373,33 +336,24 @@ describe('a prod_ key', () => {
     ['EBRC_ENCRYPTION_KEY', withKeys(Buffer.from('Correct-Horse-Battery-Staple-4u!'))],
     ['EBRC_ENCRYPTION_KEY', withKeys(drawn('x'), drawn('x'))],
   ])('refuses %s=%s', (variable, value) => {
-    const problems = problemsOf({ ...LIVE, [variable]: value });
     const named = variable === 'TEMPORAL_TLS' ? 'TEMPORAL_ADDRESS' : variable;
-    expect(problems).toEqual([{ variable: named, problem: expect.stringContaining('allowed') }]);
-    expect(JSON.stringify(problems)).not.toContain('hunter2');
+    expectProblem(named, 'allowed', { ...LIVE, [variable]: value });
   });
 
   it('is read as the driver reads it: ssl=0 switches off what PGSSLMODE asks for', () => {
     const env = { ...LIVE, DATABASE_URL: 'postgres://u:p@db.example/ebrc', PGSSLMODE: 'verify-full' };
     expect(problemsOf(env)).toEqual([]);
-    expect(problemsOf({ ...env, DATABASE_URL: `${env.DATABASE_URL}?ssl=0` })).toEqual(
-      only('DATABASE_URL', 'sslmode disable'),
-    );
+    expectProblem('DATABASE_URL', 'sslmode disable', { ...env, DATABASE_URL: `${env.DATABASE_URL}?ssl=0` });
   });
 
   it('is assumed where only the key of payloads is known, as by a codec server', () => {
-    const EBRC_PAYLOAD_KEY = `p:${Buffer.alloc(32).toString('base64')}`;
-    expect(problemsOf({ HOME: '/nonexistent', EBRC_PAYLOAD_KEY }, ['payloads', 'codecServer'])).toEqual(
-      only('EBRC_PAYLOAD_KEY', 'can be guessed'),
-    );
+    const env = { HOME: '/nonexistent', EBRC_PAYLOAD_KEY: `p:${Buffer.alloc(32).toString('base64')}` };
+    expectProblem('EBRC_PAYLOAD_KEY', 'can be guessed', env, ['payloads', 'codecServer']);
   });
 
   it('is asked for by commands that need the ledger or Temporal alone', () => {
     const open = { ...LIVE, DATABASE_URL: 'postgres://u:p@db.example/ebrc', TEMPORAL_TLS: '' };
-    expect(problemsOf(open, ['database', 'temporal']).map(({ variable }) => variable)).toEqual([
-      'DATABASE_URL',
-      'TEMPORAL_ADDRESS',
-    ]);
+    expect(namesOf(open, ['database', 'temporal'])).toEqual(['DATABASE_URL', 'TEMPORAL_ADDRESS']);
   });
 });
 
@@ -422,38 +376,30 @@ describe('a dev_ key', () => {
 });
 
 it('gives a program of the demo what it sets, and nothing of a developer’s own', () => {
-  const developer = {
-    PATH: '/usr/bin',
-    EBRC_API_KEY: 'prod_real',
+  const own = {
     EBRC_SOMETHING_NEW: 'x',
     DATABASE_URL: 'postgres://real',
     TEMPORAL_API_KEY: 'real',
     PGPASSWORD: 'real',
-    LOG_LEVEL: 'trace',
   };
-  expect(environmentFor({ EBRC_API_KEY: 'dev_demo' }, developer)).toEqual({
-    PATH: '/usr/bin',
-    EBRC_API_KEY: 'dev_demo',
-  });
+  const developer = { PATH: '/usr/bin', EBRC_API_KEY: 'prod_real', LOG_LEVEL: 'trace', ...own };
+  const set = { EBRC_API_KEY: 'dev_demo' };
+  expect(environmentFor(set, developer)).toEqual({ PATH: '/usr/bin', ...set });
 });
 
 describe('EBRC_MODE', () => {
-  const need = ['mode'] as const;
-
   it('stands in the place of a key, which decides where there is one', () => {
+    const need: Section[] = ['mode'];
     expect(loadConfig({ EBRC_MODE: 'live' }, { need }).mode).toBe('live');
     expect(loadConfig({ EBRC_API_KEY: 'dev_x', EBRC_MODE: 'test' }, { need }).mode).toBe('test');
-    expect(problemsOf({ EBRC_API_KEY: 'dev_x', EBRC_MODE: 'live' }, [...need])).toEqual(
-      only('EBRC_MODE', 'EBRC_API_KEY is a key of test mode'),
-    );
-    expect(problemsOf({ EBRC_MODE: 'prod' }, [...need])).toEqual([
-      { variable: 'EBRC_MODE', problem: '"prod" is no mode; allowed: test or live' },
-    ]);
-    expect(problemsOf({}, [...need])).toEqual(only('EBRC_API_KEY', 'EBRC_MODE (test or live) is enough'));
+    const other = { EBRC_API_KEY: 'dev_x', EBRC_MODE: 'live' };
+    expectProblem('EBRC_MODE', 'EBRC_API_KEY is a key of test mode', other, need);
+    expectProblem('EBRC_MODE', '"prod" is no mode; allowed: test or live', { EBRC_MODE: 'prod' }, need);
+    expectProblem('EBRC_API_KEY', /EBRC_MODE \(test or live\) is enough/, {}, need);
   });
 
   it('holds the links of live data to what a prod_ key asks of them', () => {
     const env = { EBRC_MODE: 'live', DATABASE_URL: 'postgres://u@db.example/ebrc' };
-    expect(problemsOf(env, ['mode', 'database']).map(({ variable }) => variable)).toEqual(['DATABASE_URL']);
+    expect(namesOf(env, ['mode', 'database'])).toEqual(['DATABASE_URL']);
   });
 });

@@ -220,7 +220,7 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
     ([person = 0, filing = 0], ...rest) =>
       said(expected, () => more)([person, 2 * filing], ...rest);
   const state = (a: number, statement: Statement | null, id = requestId(a)) =>
-    inTurn(a, (client) => notePoll(client, request(a, id), { statement, incomplete: false, ageMs: 1, at: now() }));
+    inTurn(a, (client) => notePoll(client, request(a, id), { statement, ageMs: 1, at: now() }));
   /** The service's own statement of a request is concluded from. */
   const conclude = async (a: number, id = requestId(a)) => {
     const args = { subject: request(a, id), settleMs: SETTLE_MS, unseen: false, notOurs: [], reason: 'x', at: now() };

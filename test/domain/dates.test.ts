@@ -5,8 +5,10 @@ import {
   filingDateFromAnything,
   filingDateFromIso,
   filingDateInKolkata,
+  formatDuration,
   isFilingDate,
   isoFromFilingDate,
+  parseDuration,
   parseFilingDate,
   splitWindow,
   WINDOW_DAYS,
@@ -18,73 +20,35 @@ const anyDate = fc
   .map((date) => filingDateFromIso(date.toISOString().slice(0, 10)));
 
 describe('reading a date', () => {
-  test.each([
-    ['05/01/2026', '05012026'],
-    ['05-01-2026', '05012026'],
-    ['05012026', '05012026'],
-    ['2026-01-05', '05012026'],
-    ['  05/01/2026 ', '05012026'],
-    ['29/02/2028', '29022028'],
-  ])('%s is %s, day first', (text, date) => {
-    expect(parseFilingDate(text)).toEqual({ ok: true, date });
-  });
-
+  test.each(['05/01/2026', '05-01-2026', '05012026', '2026-01-05', '  05/01/2026 '])('%s is 5 January', (text) =>
+    expect(parseFilingDate(text)).toEqual({ ok: true, date: '05012026' }),
+  );
   test.each(['31/02/2026', '29/02/2026', '00/01/2026', '01/13/2026', '20260105', '31/04/2026', '01/01/0226'])(
     '%s is no day of the calendar',
-    (text) => {
-      expect(parseFilingDate(text)).toEqual({ ok: false, reason: 'impossible' });
-    },
+    (text) => expect(parseFilingDate(text)).toEqual({ ok: false, reason: 'impossible' }),
   );
-
   test.each(['5/1/2026', '05/01-2026', '05.01.2026', '05/01/26', '2026/01/05', '46027', '', 'today', '05 01 2026'])(
     '%j is none of the forms',
-    (text) => {
-      expect(parseFilingDate(text)).toEqual({ ok: false, reason: 'form' });
-    },
+    (text) => expect(parseFilingDate(text)).toEqual({ ok: false, reason: 'form' }),
   );
-
   test('only DDMMYYYY goes over the wire', () => {
-    expect(isFilingDate('05012026')).toBe(true);
-    expect(isFilingDate('05/01/2026')).toBe(false);
-    expect(isFilingDate('31022026')).toBe(false);
-    expect(isFilingDate(5012026)).toBe(false);
+    const given = ['05012026', '29022028', '05/01/2026', '31022026', 5012026];
+    expect(given.map(isFilingDate)).toEqual([true, true, false, false, false]);
   });
-
-  test('a saved record may show a date as DDMMYYYY, ISO, or a timestamp of Indian or UTC midnight', () => {
-    for (const value of [
-      '05012026',
-      '2026-01-05',
-      '2026-01-05T00:00:00.000Z',
-      '2026-01-04T18:30:00.000Z',
-      '2026-01-05T00:00:00',
-    ]) {
-      expect(filingDateFromAnything(value)).toBe('05012026');
-    }
-    for (const value of ['05.01.2026', '5-Jan-2026', '05-JAN-2026', '5 January 2026', '20260105', ' 20260105 ']) {
-      expect(filingDateFromAnything(value)).toBe('05012026');
-    }
-    for (const value of ['31.02.2026', '5-Jan-26', '5-Jänner-2026', '5-xxx-2026', '20261305', '5.1.2026']) {
-      expect(filingDateFromAnything(value)).toBeNull();
-    }
-    for (const value of [null, undefined, 5012026, '', 'soon', '2026-13-01T00:00:00Z']) {
-      expect(filingDateFromAnything(value)).toBeNull();
-    }
-    // A day that no calendar has is not the day after, and a placeholder is not a date that breaks what compares it.
-    for (const value of [
-      '2026-02-31T00:00:00Z',
-      '9999-12-31T00:00:00Z',
-      '0001-01-01T00:00:00Z',
-      '2999-12-31T20:00:00Z',
-    ])
-      expect(filingDateFromAnything(value)).toBeNull();
-  });
-
+  test.each([
+    ...['05012026', '2026-01-05', '2026-01-05T00:00:00.000Z', '2026-01-04T18:30:00.000Z', '2026-01-05T00:00:00'],
+    ...['05.01.2026', '5-Jan-2026', '05-JAN-2026', '5 January 2026', '20260105', ' 20260105 '],
+  ])('a saved record may show 5 January as %s', (value) => expect(filingDateFromAnything(value)).toBe('05012026'));
+  // A day that no calendar has is not the day after, and a placeholder is not a date that breaks what compares it.
+  test.each([
+    ...['31.02.2026', '5-Jan-26', '5-Jänner-2026', '5-xxx-2026', '20261305', '5.1.2026', null, undefined, 5012026, ''],
+    ...['soon', '2026-13-01T00:00:00Z', '2026-02-31T00:00:00Z', '9999-12-31T00:00:00Z', '0001-01-01T00:00:00Z'],
+    '2999-12-31T20:00:00Z',
+  ])('a saved record shows no date with %s', (value) => expect(filingDateFromAnything(value)).toBeNull());
   test('an input names a day that a filing can have', () => {
-    const accepted = (day: string) => isoDate.safeParse(day).success;
-    expect(['2026-02-28', '1900-01-01'].map(accepted)).toEqual([true, true]);
-    expect(['2026-02-30', '0001-01-01', '9999-12-31', '05012026'].map(accepted)).toEqual([false, false, false, false]);
+    const given = ['2026-02-28', '1900-01-01', '2026-02-30', '0001-01-01', '9999-12-31', '05012026'];
+    expect(given.filter((day) => isoDate.safeParse(day).success)).toEqual(given.slice(0, 2));
   });
-
   test('an ISO reader refuses other forms, naming what it got', () => {
     expect(() => filingDateFromIso('05012026')).toThrow('"05012026" is not a calendar date as YYYY-MM-DD');
     expect(() => addDays('31022026', 1)).toThrow('not a calendar date as DDMMYYYY');
@@ -139,4 +103,21 @@ describe('windows of fetch-details', () => {
       }),
     );
   });
+});
+
+describe('durations', () => {
+  it.each([
+    ['250ms', 250],
+    ['90s', 90_000],
+    ['10m', 600_000],
+    ['1.5h', 5_400_000],
+    ['2d', 172_800_000],
+    [' 5 m ', 300_000],
+    ['0s', 0],
+  ])('%s is %d ms', (text, ms) => expect(parseDuration(text)).toBe(ms));
+  it.each(['', '10', 'm', '-5s', '1e3s', '5 min', '5M', '1h30m', '1.s', '99999999999999999d'])('%j is none', (text) =>
+    expect(parseDuration(text)).toBeNull(),
+  );
+  it('are read back as they are written', () =>
+    fc.assert(fc.property(fc.nat(), (ms) => expect(parseDuration(formatDuration(ms))).toBe(ms))));
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import {
   agreedIec,
+  canonicalContent,
   comparableText,
   irmIdentity,
   mappingIdentity,
@@ -28,9 +29,7 @@ describe('a comparable text', () => {
     ['0 07', '7'],
     ['00', '0'],
     ['', ''],
-  ])('of %j is %j', (text, expected) => {
-    expect(comparableText(text)).toBe(expected);
-  });
+  ])('of %j is %j', (text, expected) => expect(comparableText(text)).toBe(expected));
 
   it('keeps the zeros of a text that is not digits throughout', () => {
     expect(comparableText('INV-001')).not.toBe(comparableText('INV-1'));
@@ -71,9 +70,7 @@ describe('the identity of a mapping', () => {
     ['the document', { sbCumInvoiceNumber: '1234568' }],
     ['the document date', { sbCumInvoiceDate: '04012026' }],
     ['the mapped amount', { mappedIRMAmountFCC: 7999.99 }],
-  ])('differs with %s', (_, changes) => {
-    expect(of(changes)).not.toBe(of());
-  });
+  ])('differs with %s', (_, changes) => expect(of(changes)).not.toBe(of()));
 
   it.each<[string, Partial<Mapping>]>([
     ['the IFSC', { irmIfscCode: 'HDFC0000002' }],
@@ -88,9 +85,7 @@ describe('the identity of a mapping', () => {
     ['leading zeros of the document', { sbCumInvoiceNumber: '01234567' }],
     ['zero-width characters in the document', { sbCumInvoiceNumber: '123\u200b4567' }],
     ['the form of the document date', { sbCumInvoiceDate: '2026-01-03' }],
-  ])('is the same whatever %s', (_, changes) => {
-    expect(of(changes)).toBe(of());
-  });
+  ])('is the same whatever %s', (_, changes) => expect(of(changes)).toBe(of()));
 
   it('cannot be made equal by moving text from one field to the next', () => {
     const text = fc.string({ maxLength: 4 });
@@ -135,4 +130,34 @@ it('finds the IRM behind which a page ends, whatever its texts', () => {
     }),
   );
   for (const other of ['', 'I1', '/1/2/3', 'I1/1/2', 'I1/1/2/3/4', 'I%/1/2/3']) expect(readIrmCursor(other)).toBeNull();
+});
+
+describe('the content of a filing', () => {
+  type Content = Parameters<typeof canonicalContent>[0];
+  const content = (rows: Content['rows'], more: Partial<Content> = {}) =>
+    canonicalContent({ exporterId: 'e-1', uploadType: 103, declaration: 'Y', rows, ...more });
+  const row = { mapping: mapping() };
+  const reversed = (value: Mapping) => Object.fromEntries(Object.entries(value).reverse()) as unknown as Mapping;
+
+  it('is the same however rows, properties and optional columns are ordered', () => {
+    const serials = [1, 2, 3, 4, 5];
+    const extra = { vostroType: 'SVRA', sacCode1: '9983' };
+    fc.assert(
+      fc.property(fc.shuffledSubarray(serials, { minLength: 5 }), (order) => {
+        const rows = serials.map((serialNo) => ({ mapping: mapping({ serialNo }), extra }));
+        const reordered = Object.fromEntries(Object.entries(extra).reverse());
+        const shuffled = order.map((serialNo) => ({ mapping: reversed(mapping({ serialNo })), extra: reordered }));
+        expect(content(shuffled)).toBe(content(rows));
+      }),
+    );
+  });
+  it.each<[string, string]>([
+    ['the exporter', content([row], { exporterId: 'e-2' })],
+    ['the upload type', content([row], { uploadType: 101 })],
+    ['the declaration', content([row], { declaration: 'N' })],
+    ['an amount', content([{ mapping: mapping({ mappedIRMAmountFCC: 400.51 }) }])],
+    ['a document', content([{ mapping: mapping({ sbCumInvoiceNumber: 'INV-2' }) }])],
+    ['an optional column', content([{ ...row, extra: { sacCode1: '9983' } }])],
+    ['one row more', content([row, row])],
+  ])('differs with %s', (_what, other) => expect(other).not.toBe(content([row])));
 });

@@ -112,6 +112,9 @@ export async function record(
   });
 }
 
+/** What an intent that is refused with these findings comes to. */
+export const refusal = (...findings: object[]) => ({ outcome: 'refused', findings });
+
 /** As `record`, for intents that have to be opened. @returns the filing's id. */
 export async function open(...args: Parameters<typeof record>): Promise<string> {
   const outcome = await record(...args);

@@ -100,6 +100,19 @@ it('takes the reference as the idempotency key', async () => {
   const at = await Promise.all(Array.from({ length: 5 }, () => filing('DOOR/3').then((each) => file(each))));
   expect(new Set(at.map(({ body: { filingId } }) => filingId)).size).toBe(1);
   expect(at.filter(({ status }) => ![200, 201].includes(status))).toEqual([]);
+
+  const rejected = await filing('DOOR/2c');
+  const outcome = { match: { document: 'DOOR/2c' }, processingStatus: 'Errored', errorDetails: ['ERR28: date'] };
+  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(outcome),
+  });
+  await file(rejected, { prefer: 'wait=60' });
+  const correct = () => stage.ask('POST', '/v1/filings/DOOR%2F2c/correct', { json: { message: rejected.message } });
+  const [corrected, repeated] = [await correct(), await correct()];
+  expect([corrected.status, repeated.status]).toEqual([201, 200]);
+  expect(repeated.body['filingId']).toBe(corrected.body['filingId']);
   expect(stage.sandbox.doubleFilings()).toEqual([]);
 });
 

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
 import { runProgram } from '../../src/starter/cli/program';
 import { customer as customerSchema } from '../../src/api/schemas/exporters';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
@@ -13,7 +14,7 @@ import { loadConfig } from '../../src/config/config';
 import { connectTemporal } from '../../src/starter/connect';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { followFiling } from '../../src/starter/filings/start';
-import { silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
+import { pollersOf, silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
 import { knowExporter, NOW } from '../ledger/filing-support';
 import { tell } from '../reports/ledger-of-a-month';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
@@ -31,6 +32,7 @@ const server = useDevServer();
 let env: Record<string, string>;
 
 beforeAll(async () => {
+  await knowExporter(database);
   await saveExporter(
     database.pool,
     customerSchema.parse({ id: randomUUID(), name: 'Asha', email: EMAIL }),
@@ -68,7 +70,6 @@ it('a ledger whose first migration has not been committed yet', async () => {
 });
 
 it('no worker, for what only a worker can answer', async () => {
-  await knowExporter(database);
   const gone = await tell(database, { reference: 'GONE', madeAt: NOW, rows: [{}] });
   await database.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [gone]);
   await database.pool.query(`UPDATE filings SET state = 'abandoned', closed_at = now() WHERE filing_id = $1`, [gone]);
@@ -125,13 +126,41 @@ it('a Temporal server that takes requests and does not answer: whether something
   }
 });
 
+/** Polls a task queue once, as a worker that is frozen then. */
+async function polled(client: Client, name: string): Promise<void> {
+  const stop = new AbortController();
+  const request = { namespace: 'default', taskQueue: { name }, identity: 'one' };
+  const poll = client.connection.withAbortSignal(stop.signal, () =>
+    client.connection.withDeadline(Date.now() + 60_000, () => client.workflowService.pollWorkflowTaskQueue(request)),
+  );
+  const ended = poll.catch(() => undefined);
+  await eventually(async () => (await pollersOf(client, name, 'workflow')) === 1);
+  stop.abort();
+  await ended;
+}
+
+it('a worker that has polled, and takes no tasks', async () => {
+  await polled(await server.client(), 'frozen');
+  const problem = await problemOf(['irms', EMAIL, '--refresh'], { EBRC_TASK_QUEUE: 'frozen', EBRC_MODE: 'test' });
+  expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('stuck') as string });
+});
+
 it('a workflow that a program with another EBRC_TASK_QUEUE has started: where it is, not where its worker would be', async () => {
   const client = await server.client();
   const workflowId = 'file/test/ELSEWHERE';
   await client.workflow.start('fileRemittances', { workflowId, taskQueue: 'wrong', args: [{}] });
   const notice = await silenceNotice(client, 'right', workflowId);
   expect(notice).toMatch(/on task queue wrong.*not on right.*EBRC_TASK_QUEUE.*Terminate file\/test\/ELSEWHERE/u);
-  await client.workflow.getHandle(workflowId).terminate();
+
+  const filingId = await tell(database, { reference: 'ELSEWHERE', madeAt: NOW, rows: [{ irmNumber: 'IRM-E' }] });
+  await database.pool.query('UPDATE filings SET workflow_id = $2 WHERE filing_id = $1', [filingId, workflowId]);
+  const resume = async (taskQueue: string) =>
+    (await ebrc(['resume', 'ELSEWHERE', '--json'], { env: { ...env, EBRC_TASK_QUEUE: taskQueue } })).json();
+  expect(await resume('right')).toEqual([expect.objectContaining({ resumed: true, message: null })]);
+  expect((await client.workflow.getHandle(workflowId).describe()).taskQueue).toBe('right');
+  await polled(client, 'right');
+  const message = 'Its workflow is running on task queue right, where a worker takes it.';
+  expect(await resume('another')).toEqual([expect.objectContaining({ resumed: false, message })]);
 });
 
 it('a user who interrupts the wait: what was started goes on, and how to look at it', async () => {

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
-import type { SeenAnswer } from '../../../src/domain/filing/poll-cadence';
-import { nextPollDelayMs, type Cadence } from '../../../src/domain/filing/poll-cadence';
+import {
+  ANSWERS_USED,
+  estimateAnswerTimes,
+  nextPollDelayMs,
+  type Cadence,
+  type SeenAnswer,
+} from '../../../src/domain/filing/poll-cadence';
 
 type PollSituation = Parameters<typeof nextPollDelayMs>[0];
 
@@ -103,36 +108,87 @@ describe('the next poll', () => {
     expect(new Set(delays).size).toBe(4);
   });
 
-  it('is never sooner than the shortest interval, and the same for the same arguments', () => {
+  it('is never sooner than the shortest interval, and never later than the longest unless the share of its rate class demands it', () => {
     fc.assert(
       fc.property(anySituation, (given) => {
         const delay = nextPollDelayMs(given, bounds);
-        expect(Number.isFinite(delay)).toBe(true);
         expect(delay).toBe(nextPollDelayMs(given, bounds));
         // Before the first poll only what is left of it counts.
-        if (given.ageMs >= bounds.firstMs) expect(delay).toBeGreaterThanOrEqual(bounds.minMs);
-        else expect(given.ageMs + delay).toBeGreaterThanOrEqual(bounds.firstMs);
-      }),
-    );
-  });
-
-  it('leaves the rate class its share however many requests are open', () => {
-    fc.assert(
-      fc.property(anySituation, (given) => {
-        fc.pre(given.ageMs >= bounds.firstMs);
-        const polls = (given.openRequests * given.rateWindowMs) / nextPollDelayMs(given, bounds);
-        expect(polls).toBeLessThanOrEqual(60 + 1e-6);
-      }),
-    );
-  });
-
-  it('never waits longer than the longest interval unless the share demands it', () => {
-    fc.assert(
-      fc.property(anySituation, (given) => {
-        fc.pre(given.ageMs >= bounds.firstMs);
+        if (given.ageMs < bounds.firstMs) return expect(given.ageMs + delay).toBeGreaterThanOrEqual(bounds.firstMs);
         const share = (given.openRequests / 60) * given.rateWindowMs;
-        expect(nextPollDelayMs(given, bounds)).toBeLessThanOrEqual(Math.max(bounds.maxMs, share) + 1e-6);
+        expect(delay).toBeGreaterThanOrEqual(Math.max(bounds.minMs, share - 1e-6));
+        return expect(delay).toBeLessThanOrEqual(Math.max(bounds.maxMs, share) + 1e-6);
       }),
+    );
+  });
+});
+
+const found = (byMs: number): SeenAnswer => ({ afterMs: byMs - 2 * MINUTE, byMs });
+const many = (length: number, of: (nth: number) => number) => Array.from({ length }, (_, nth) => of(nth));
+const answers = (length: number, of: (nth: number) => number) => many(length, of).map(found);
+
+describe('the estimate of the answer times', () => {
+  const median = (seen: SeenAnswer[]) => {
+    const times = estimateAnswerTimes(seen);
+    let age = MINUTE;
+    while (times.at(age).survival > 0.5) age *= 1.02;
+    return age;
+  };
+
+  it('is about two hours until something was seen', () => expect(median([]) / HOUR).toBeCloseTo(2, 1));
+
+  it('follows the answers that were seen', () => {
+    const half = median(answers(50, (nth) => (25 + (nth % 10)) * MINUTE)) / MINUTE;
+    expect(half).toBeGreaterThan(25);
+    expect(half).toBeLessThan(35);
+  });
+
+  it('keeps two kinds of answers apart', () => {
+    const { at } = estimateAnswerTimes(answers(100, (nth) => (nth % 2 ? 60 : 180) * (0.9 + (nth % 10) / 50) * MINUTE));
+    expect(at(HOUR).density).toBeGreaterThan(5 * at(110 * MINUTE).density);
+    expect(at(3 * HOUR).density).toBeGreaterThan(2 * at(110 * MINUTE).density);
+  });
+
+  it('learns a change within some tens of answers: the newest count most, and older ones at last not at all', () => {
+    const [before, after] = [answers(100, () => 2 * HOUR), answers(80, () => 30 * MINUTE)];
+    expect(median([...after, ...before]) / MINUTE).toBeLessThan(45);
+    expect(median([...before, ...after]) / MINUTE).toBeGreaterThan(90);
+    const all = answers(3 * ANSWERS_USED, (nth) => (nth < ANSWERS_USED ? HOUR : 9 * HOUR));
+    expect(median(all)).toBe(median(all.slice(0, ANSWERS_USED)));
+  });
+
+  it('claims no more about an answer than polling saw', () => {
+    const early = (afterMs: number) => estimateAnswerTimes([{ afterMs, byMs: 3 * HOUR }]).at(100 * MINUTE).survival;
+    expect(early(0)).toBeLessThan(early(175 * MINUTE));
+  });
+
+  it('counts the requests that are still open: theirs takes longer than their age', () => {
+    const seen = answers(50, () => 2 * HOUR);
+    const beyond = (open: number[]) => estimateAnswerTimes(seen, open).at(6 * HOUR).survival;
+    expect(beyond(many(60, () => 6 * HOUR))).toBeGreaterThan(0.3);
+    expect(beyond([])).toBeLessThan(0.02);
+    // Young ones say nothing yet.
+    expect(beyond(many(60, () => MINUTE))).toBeCloseTo(beyond([]), 2);
+  });
+
+  it('is a distribution whatever was seen: survival falls from 1 towards 0, and never reaches it', () => {
+    const age = fc.integer({ min: 0, max: 48 * HOUR });
+    const anyAnswer = fc.tuple(age, age).map(([a, b]) => ({ afterMs: Math.min(a, b), byMs: Math.max(a, b) }));
+    const openAges = fc.array(fc.integer({ min: 0, max: 90 * 24 * HOUR }));
+    fc.assert(
+      fc.property(fc.array(anyAnswer, { maxLength: 30 }), openAges, (seen, open) => {
+        const { at, meanMs } = estimateAnswerTimes(seen, open);
+        expect(meanMs).toBeGreaterThan(0);
+        let before = 1;
+        for (let ms = 1_000; ms < 90 * 24 * HOUR; ms *= 4) {
+          const { survival, density } = at(ms);
+          expect(density).toBeGreaterThanOrEqual(0);
+          expect(survival).toBeGreaterThan(0);
+          expect(survival).toBeLessThanOrEqual(before + 1e-9);
+          before = survival;
+        }
+      }),
+      { numRuns: 50 },
     );
   });
 });

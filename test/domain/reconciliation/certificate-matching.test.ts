@@ -31,24 +31,33 @@ const certificate = (eBRCNumber: string, more: Partial<CertificateEntry> = {}): 
   ...more,
 });
 
-describe('one certificate for one row', () => {
-  it('is adopted when document, its date, amount and currency agree', () => {
-    expect(matchCertificates([row(4)], [certificate('A')], rules)).toEqual({
-      matches: [{ position: 4, eBRCNumber: 'A', eBRCDate: '10022026' }],
-      ambiguous: [],
-      unmatched: [],
-    });
-  });
+type Outcome = Partial<ReturnType<typeof matchCertificates>>;
+/** What rows of a filing and certificates come to; what is left out is empty. */
+function expectMatch(rows: OpenRow[], certificates: CertificateEntry[], expected: Outcome, more = rules) {
+  const nothing = { matches: [], ambiguous: [], unmatched: [] };
+  expect(matchCertificates(rows, certificates, more)).toMatchObject({ ...nothing, ...expected });
+}
+const matched = (...numbers: string[]): Outcome => ({
+  matches: numbers.map((eBRCNumber, position) => ({ position, eBRCNumber, eBRCDate: '10022026' })),
+});
+const asked = (positions: number[], candidates: string[], ...competingFilings: string[]): Outcome => ({
+  ambiguous: [{ positions, candidates, competingFilings }],
+});
+const none: Outcome = { unmatched: [0] };
+/** A row of another filing. */
+const other = (more: Partial<OpenRow> = {}) => row(7, { filingId: 'F2', mine: false, ...more });
 
+describe('one certificate for one row', () => {
   it.each<[string, Partial<CertificateEntry>]>([
-    ['the date in ISO form', { sbCumInvoiceDate: '2026-01-03', eBRCDate: '2026-02-10' }],
-    ['leading zeros of the document', { sbCumInvoiceNumber: '01234567' }],
-    ['blanks and case', { sbCumInvoiceNumber: ' 1234567 ', currencyCode: 'usd' }],
-    ['the amount as text with decimals', { realisedValueFCC: '1000.00' }],
-    ['a later day of issue', { eBRCDate: '11022026' }],
-  ])('is adopted in spite of %s', (_, more) => {
-    expect(matchCertificates([row(0)], [certificate('A', more)], rules).matches).toHaveLength(1);
-  });
+    ['it says so', {}],
+    ['it has the date in ISO form', { sbCumInvoiceDate: '2026-01-03' }],
+    ['it has leading zeros of the document', { sbCumInvoiceNumber: '01234567' }],
+    ['it differs in blanks and case', { sbCumInvoiceNumber: ' 1234567 ', currencyCode: 'usd' }],
+    ['it has the amount as text with decimals', { realisedValueFCC: '1000.00' }],
+    ['it names no bill', { billNo: null }],
+  ])('is adopted when document, its date, amount and currency agree: %s', (_, more) =>
+    expectMatch([row(0)], [certificate('A', more)], matched('A')),
+  );
 
   it.each<[string, Partial<CertificateEntry>]>([
     ['another document', { sbCumInvoiceNumber: '7654321' }],
@@ -62,118 +71,53 @@ describe('one certificate for one row', () => {
     ['with an amount that is none', { realisedValueFCC: '1,000' }],
     ['without a currency', { currencyCode: null }],
     ['with a date that is none', { sbCumInvoiceDate: '31022026' }],
-  ])('is not adopted %s', (_, more) => {
-    expect(matchCertificates([row(0)], [certificate('A', more)], rules)).toEqual({
-      matches: [],
-      ambiguous: [],
-      unmatched: [0],
-    });
-  });
+  ])('is not adopted %s', (_, more) => expectMatch([row(0)], [certificate('A', more)], none));
 
   it('is not adopted when it was seen before the send, or belongs to a row', () => {
-    const excluded = new Set(['A']);
-    expect(matchCertificates([row(0)], [certificate('A')], { ...rules, excluded }).unmatched).toEqual([0]);
-    expect(matchCertificates([row(0)], [certificate('A'), certificate('B')], { ...rules, excluded }).matches).toEqual([
-      { position: 0, eBRCNumber: 'B', eBRCDate: '10022026' },
-    ]);
+    const excluded = { ...rules, excluded: new Set(['A']) };
+    expectMatch([row(0)], [certificate('A')], none, excluded);
+    expectMatch([row(0)], [certificate('A'), certificate('B')], matched('B'), excluded);
   });
-
-  it('counts once when two readings name it', () => {
-    expect(matchCertificates([row(0)], [certificate('A'), certificate('A')], rules).matches).toHaveLength(1);
-  });
+  it('counts once when two readings name it', () =>
+    expectMatch([row(0)], [certificate('A'), certificate('A')], matched('A')));
 });
 
 describe('ambiguity', () => {
+  const bills = [row(0, { billNo: 'EXP/1' }), row(1, { billNo: 'EXP/2' })];
+
   it('gives n equal rows n equal new certificates in the order of the rows', () => {
     const rows = [row(0, { irmKey: 'IRM1 AD' }), row(1, { irmKey: 'IRM1 AD' })];
-    expect(matchCertificates(rows, [certificate('B'), certificate('A')], rules)).toMatchObject({
-      matches: [
-        { position: 0, eBRCNumber: 'A' },
-        { position: 1, eBRCNumber: 'B' },
-      ],
-      ambiguous: [],
-    });
+    expectMatch(rows, [certificate('B'), certificate('A')], matched('A', 'B'));
   });
-
   it('leaves one invoice settled by two remittances of the same amount to a person', () => {
     const rows = [row(0, { irmKey: 'IRM1 AD' }), row(1, { irmKey: 'IRM2 AD' })];
-    expect(matchCertificates(rows, [certificate('A'), certificate('B')], rules)).toEqual({
-      matches: [],
-      ambiguous: [{ positions: [0, 1], candidates: ['A', 'B'], competingFilings: [] }],
-      unmatched: [],
-    });
+    expectMatch(rows, [certificate('A'), certificate('B')], asked([0, 1], ['A', 'B']));
   });
-
   it('distinguishes them by their amounts', () => {
-    const rows = [row(0), row(1, { mappedIRMAmountFCC: 400 })];
     const entries = [certificate('B', { realisedValueFCC: 400 }), certificate('A')];
-    expect(matchCertificates(rows, entries, rules).matches.map((match) => match.eBRCNumber)).toEqual(['A', 'B']);
+    expectMatch([row(0), row(1, { mappedIRMAmountFCC: 400 })], entries, matched('A', 'B'));
   });
-
-  it('distinguishes them by the bill numbers, if all of them have one', () => {
-    const rows = [row(0, { billNo: 'EXP/1' }), row(1, { billNo: 'EXP/2' })];
-    const entries = [certificate('B', { billNo: ' exp/2 ' }), certificate('A')];
-    expect(matchCertificates(rows, entries, rules).matches).toMatchObject([
-      { position: 0, eBRCNumber: 'A' },
-      { position: 1, eBRCNumber: 'B' },
-    ]);
-  });
-
+  it('distinguishes them by the bill numbers, if all of them have one', () =>
+    expectMatch(bills, [certificate('B', { billNo: ' exp/2 ' }), certificate('A')], matched('A', 'B')));
+  it.each([null, '0001-EXP'])('leaves them to a person where the service writes the bill as %s', (billNo) =>
+    expectMatch(bills, [certificate('A', { billNo }), certificate('B', { billNo })], asked([0, 1], ['A', 'B'])),
+  );
   it('gives the one certificate there is to the row with its bill number, another filing or not', () => {
-    const other = row(7, { filingId: 'F2', mine: false, billNo: 'EXP/2' });
-    expect(matchCertificates([row(0), other], [certificate('A')], rules).matches).toHaveLength(1);
-    expect(matchCertificates([row(0), other], [certificate('A', { billNo: 'EXP/2' })], rules).unmatched).toEqual([0]);
+    const rows = [row(0), other({ billNo: 'EXP/2' })];
+    expectMatch(rows, [certificate('A')], matched('A'));
+    expectMatch(rows, [certificate('A', { billNo: 'EXP/2' })], none);
   });
-
-  it('prefers the certificate with the bill number of the row', () => {
-    const entries = [certificate('A', { billNo: 'EXP/9' }), certificate('B')];
-    expect(matchCertificates([row(0)], entries, rules).matches).toMatchObject([{ eBRCNumber: 'B' }]);
-  });
-
-  it.each<[string, string | null]>([
-    ['names no bill', null],
-    ['writes bills in another way', '0001-EXP'],
-  ])('leaves them to a person where the service %s', (_, billNo) => {
-    const rows = [row(0, { billNo: 'EXP/1' }), row(1, { billNo: 'EXP/2' })];
-    const entries = [certificate('A', { billNo }), certificate('B', { billNo })];
-    expect(matchCertificates(rows, entries, rules).ambiguous).toMatchObject([{ positions: [0, 1] }]);
-  });
-
-  it('asks about the only certificate of the only row when it names another bill; without a bill it is adopted', () => {
-    const { matches, ambiguous } = matchCertificates([row(0)], [certificate('A', { billNo: '0001-EXP' })], rules);
-    expect([matches, ambiguous]).toEqual([[], [{ positions: [0], candidates: ['A'], competingFilings: [] }]]);
-    expect(matchCertificates([row(0)], [certificate('A', { billNo: null })], rules).matches).toHaveLength(1);
-  });
-
-  it('leaves a row open that two certificates fit', () => {
-    expect(matchCertificates([row(0)], [certificate('A'), certificate('B')], rules).ambiguous).toEqual([
-      { positions: [0], candidates: ['A', 'B'], competingFilings: [] },
-    ]);
-  });
-
-  it('leaves two rows open that one certificate fits', () => {
-    expect(matchCertificates([row(0), row(1)], [certificate('A')], rules).ambiguous).toMatchObject([
-      { positions: [0, 1], candidates: ['A'] },
-    ]);
-  });
-
-  it('leaves a certificate that a row of another filing may own, and names that filing', () => {
-    const other = row(7, { filingId: 'F2', mine: false });
-    expect(matchCertificates([row(0), other], [certificate('A')], rules)).toEqual({
-      matches: [],
-      ambiguous: [{ positions: [0], candidates: ['A'], competingFilings: ['F2'] }],
-      unmatched: [],
-    });
-  });
-
-  it('reports nothing about the rows of other filings', () => {
-    const other = row(7, { filingId: 'F2', mine: false });
-    expect(matchCertificates([other], [certificate('A')], rules)).toEqual({
-      matches: [],
-      ambiguous: [],
-      unmatched: [],
-    });
-  });
+  it('prefers the certificate with the bill number of the row', () =>
+    expectMatch([row(0)], [certificate('A', { billNo: 'EXP/9' }), certificate('B')], matched('B')));
+  it('asks about the only certificate of the only row when it names another bill', () =>
+    expectMatch([row(0)], [certificate('A', { billNo: '0001-EXP' })], asked([0], ['A'])));
+  it('leaves a row open that two certificates fit', () =>
+    expectMatch([row(0)], [certificate('A'), certificate('B')], asked([0], ['A', 'B'])));
+  it('leaves two rows open that one certificate fits', () =>
+    expectMatch([row(0), row(1)], [certificate('A')], asked([0, 1], ['A'])));
+  it('leaves a certificate that a row of another filing may own, and names that filing', () =>
+    expectMatch([row(0), other()], [certificate('A')], asked([0], ['A'], 'F2')));
+  it('reports nothing about the rows of other filings', () => expectMatch([other()], [certificate('A')], {}));
 });
 
 it('never gives a certificate twice, and never one that may not be adopted', () => {

@@ -34,195 +34,171 @@ const hold = (changes: Partial<Hold> = {}): Hold => ({
   ...changes,
 });
 
-const check = (irms: HeldIrm[], holds: Hold[] = [], rows = [mappingRow()]) =>
-  checkBalances(rows, irms, holds).map(({ severity, row, field, code, filingId }) =>
-    [severity, row, field, code, ...(filingId ? [filingId] : [])].join(' '),
-  );
-
-test('a mapping within the balance gives no finding', () => {
-  expect(check([irm()])).toEqual([]);
-});
-
-test('sums are compared exactly and per IRM key', () => {
-  const tenth = Array.from({ length: 10 }, (_, index) =>
-    mappingRow({ serialNo: index + 1, mappedIRMAmountFCC: 0.1, irmRemitAmtFCC: 1 }),
-  );
-  expect(check([irm({ amount: '1', available: '1' })], [], tenth)).toEqual([]);
-  expect(check([irm({ amount: '1', available: '0.99' })], [], tenth)).toEqual([
-    'error 10 mappedIRMAmountFCC over_balance',
-  ]);
-  const other = irm({ irmAdCode: '0510002' });
-  const both = [mappingRow(), mappingRow({ serialNo: 2, irmAdCode: '0510002' })];
-  expect(check([irm(), other], [], both)).toEqual([]);
-});
-
-test('every row is compared with the held IRM, not only the first of its IRM', () => {
-  const right = mappingRow({ mappedIRMAmountFCC: 1000 });
-  const copied = { mappedIRMAmountFCC: 1000, irmFCC: 'EUR', irmPurposeCode: 'P0802', irmIfscCode: 'HDFC0000009' };
-  const rows = [
-    right,
-    mappingRow({ serialNo: 2, ...copied }),
-    mappingRow({ serialNo: 3, irmRemitAmtFCC: 77, mappedIRMAmountFCC: 1 }),
-  ];
-  expect(check([irm({ status: 'Cancelled' })], [], rows)).toEqual([
-    'warning 1 irmNumber irm_cancelled',
-    'warning 2 irmIfscCode irm_ifsc_differs',
-    'warning 2 irmFCC irm_currency_differs',
-    'warning 2 irmPurposeCode irm_purpose_differs',
-    'warning 3 irmRemitAmtFCC irm_amount_differs',
-  ]);
-});
-
-test('an AD code without its leading zeros is told the record’s', () => {
-  const [found, ...others] = checkBalances([mappingRow({ irmAdCode: '510001' })], [irm()], []);
-  expect([found?.code, others]).toEqual(['irm_ad_code_differs', []]);
-  expect(found?.message).toContain('has the AD code 0510001, this row says 510001');
-});
-
-test('more than the remittance, and more than is left of it', () => {
-  expect(check([irm({ amount: '7999.99', available: '7999.99' })])).toContain(
-    'error 1 mappedIRMAmountFCC over_remittance',
-  );
-  expect(check([irm({ available: '7999.99' })])).toEqual(['error 1 mappedIRMAmountFCC over_balance']);
-});
-
-test.each([
-  ['not submitted yet', { submittedAt: null }],
-  ['of unknown outcome', { outcomeKnown: false }],
-  ['submitted after the balance was read', { submittedAt: READ_AT + 1 }],
-])('a filing %s blocks what it holds, and is named', (_, changes) => {
-  expect(check([irm()], [hold(changes)])).toEqual(['error 1 mappedIRMAmountFCC balance_held filing-1']);
-  expect(check([irm()], [hold({ ...changes, amount: '2000' })])).toEqual([]);
-  const [finding] = checkBalances([mappingRow()], [irm()], [hold(changes)]);
-  expect(finding?.message).toContain(
-    'filing JAN-1 (processing, filing-1) holds part of the 10000.00 available, which leaves 2000.00',
-  );
-});
-
-test('a filing submitted before the balance was read may be in it already: it warns', () => {
-  expect(check([irm()], [hold()])).toEqual(['warning 1 mappedIRMAmountFCC balance_maybe_held filing-1']);
-  expect(check([irm()], [hold({ amount: '2000' })])).toEqual([]);
-});
-
-test('what is free of an IRM is net of every filing that its reading cannot know', () => {
-  const pending = (irms: HeldIrm, ...changes: Partial<Hold>[]) =>
-    pendingHolds(changes.map(hold), irms).map(({ amount }) => amount);
-  const sent = { submittedAt: READ_AT - 2 };
-  expect(pending(irm(), { ...sent, certifiedAt: READ_AT + 1 }, { amount: '1' })).toEqual(['8000.00', '1']);
-  expect(pending(irm(), { submittedAt: READ_AT + 1, certifiedAt: READ_AT + 2 })).toEqual(['8000.00']);
-  // Known before the reading, or covered by what is used.
-  expect(pending(irm(), { ...sent, certifiedAt: READ_AT - 1 })).toEqual([]);
-  const used = irm({ amount: '18000.00', available: '10000.00' });
-  expect(pending(used, { ...sent, certifiedAt: READ_AT + 1 })).toEqual([]);
+/** What is found of rows, by default the sample mapping of 8,000, on these IRMs beside these holds. */
+const expectFindings = (
+  expected: string[],
+  irms: HeldIrm[] = [irm()],
+  holds: Partial<Hold>[] = [],
+  rows = [mappingRow()],
+) =>
   expect(
-    pending(used, { ...sent, certifiedAt: READ_AT - 1 }, { ...sent, amount: '100', certifiedAt: READ_AT + 1 }),
-  ).toEqual(['100']);
+    checkBalances(rows, irms, holds.map(hold)).map(({ severity, row, field, code, filingId }) =>
+      [severity, row, field, code, ...(filingId ? [filingId] : [])].join(' '),
+    ),
+  ).toEqual(expected);
+const messageOf = (irms: HeldIrm[], holds: Partial<Hold>[] = [], row = mappingRow()) =>
+  checkBalances([row], irms, holds.map(hold)).map(({ message }) => message)[0];
+const of = (row: number, what: string) => `${what} ${row} mappedIRMAmountFCC`;
+const OVER_BALANCE = `${of(1, 'error')} over_balance`;
+const HELD = `${of(1, 'error')} balance_held filing-1`;
+const MAYBE_HELD = `${of(1, 'warning')} balance_maybe_held filing-1`;
+const UNKNOWN = 'warning 1 irmNumber irm_unknown';
+const IFSC_DIFFERS = 'warning 1 irmIfscCode irm_ifsc_differs';
+const AMOUNT_DIFFERS = 'warning 1 irmRemitAmtFCC irm_amount_differs';
+const OPEN = { submittedAt: null };
+const OTHER_BANK = { irmAdCode: '0510002' };
+/** A second row of the IRM, under its other date. */
+const later = mappingRow({ serialNo: 2, irmDt: '04012026', sbCumInvoiceNumber: '2' });
+
+describe('the balance', () => {
+  it('bears a mapping within it', () => expectFindings([]));
+  it('is compared exactly', () => {
+    const tenth = Array.from({ length: 10 }, (_, index) =>
+      mappingRow({ serialNo: index + 1, mappedIRMAmountFCC: 0.1, irmRemitAmtFCC: 1 }),
+    );
+    expectFindings([], [irm({ amount: '1', available: '1' })], [], tenth);
+    expectFindings([`${of(10, 'error')} over_balance`], [irm({ amount: '1', available: '0.99' })], [], tenth);
+  });
+  it('is one per IRM key', () =>
+    expectFindings([], [irm(), irm(OTHER_BANK)], [], [mappingRow(), mappingRow({ serialNo: 2, ...OTHER_BANK })]));
+  it('is less than the remittance where some of it was used', () =>
+    expectFindings([OVER_BALANCE], [irm({ available: '7999.99' })]));
+  it('is not needed to see that more is mapped than was remitted', () => {
+    const little = irm({ amount: '7999.99', available: '7999.99' });
+    expect(checkBalances([mappingRow()], [little], []).map(({ code }) => code)).toContain('over_remittance');
+  });
+  it('is unknown where the remittance amount is missing, not 0', () => {
+    expectFindings([], [irm({ amount: null })]);
+    expectFindings([`${of(1, 'warning')} irm_amount_unknown`], [irm({ amount: null, available: null })]);
+    expectFindings([AMOUNT_DIFFERS, OVER_BALANCE], [irm({ amount: null, available: '7999' })]);
+  });
 });
 
-test('a certified filing that is newer than the reading is no outcome to wait for', () => {
-  const [finding] = checkBalances(
-    [mappingRow()],
-    [irm()],
-    [hold({ submittedAt: READ_AT + 1, certifiedAt: READ_AT + 2 })],
+describe('a filing that holds part of it', () => {
+  it.each([
+    ['is not submitted yet', OPEN],
+    ['is of unknown outcome', { outcomeKnown: false }],
+    ['was submitted after the balance was read', { submittedAt: READ_AT + 1 }],
+  ])('and %s blocks what it holds, and is named', (_, changes) => {
+    expectFindings([HELD], [irm()], [changes]);
+    expectFindings([], [irm()], [{ ...changes, amount: '2000' }]);
+    expect(messageOf([irm()], [changes])).toContain(
+      'filing JAN-1 (processing, filing-1) holds part of the 10000.00 available, which leaves 2000.00',
+    );
+  });
+  it('and was submitted before the balance was read may be in it already: it warns', () => {
+    expectFindings([MAYBE_HELD], [irm()], [{}]);
+    expectFindings([], [irm()], [{ amount: '2000' }]);
+  });
+  it('is in the balance once it is certified and the utilised amount covers it', () => {
+    const used = irm({ amount: '18000.00', available: '10000.00' });
+    expectFindings([], [used], [{ certifiedAt: 1 }], [mappingRow({ irmRemitAmtFCC: 18000 })]);
+    expectFindings([MAYBE_HELD], [irm()], [{ certifiedAt: 1 }]);
+  });
+  it('and was certified after the reading is no outcome to wait for', () =>
+    expect(messageOf([irm()], [{ submittedAt: READ_AT + 1, certifiedAt: READ_AT + 2 }])).toMatch(
+      /refresh the IRMs, or lower/,
+    ));
+  it('of another IRM does not count', () => {
+    expectFindings([], [irm()], [{ ...OPEN, irmKey: irmIdentity(mapping(OTHER_BANK)) }]);
+    const recurring = irm({ issueDate: '01012026', remittanceDate: '01012026' });
+    expectFindings([], [irm(), recurring], [{ ...OPEN, irmDt: '01012026' }]);
+  });
+  it('under a date that no record has may be on any of its number and AD code', () =>
+    expectFindings([HELD], [irm()], [{ ...OPEN, irmDt: '09012026' }]));
+  it('is pending where the reading cannot know it', () => {
+    const expectPending = (amounts: string[], held: HeldIrm, ...changes: Partial<Hold>[]) =>
+      expect(pendingHolds(changes.map(hold), held).map(({ amount }) => amount)).toEqual(amounts);
+    const sent = { submittedAt: READ_AT - 2 };
+    expectPending(['8000.00', '1'], irm(), { ...sent, certifiedAt: READ_AT + 1 }, { amount: '1' });
+    expectPending(['8000.00'], irm(), { submittedAt: READ_AT + 1, certifiedAt: READ_AT + 2 });
+    // Known before the reading, or covered by what is used.
+    const known = { ...sent, certifiedAt: READ_AT - 1 };
+    const used = irm({ amount: '18000.00', available: '10000.00' });
+    expectPending([], irm(), known);
+    expectPending([], used, { ...sent, certifiedAt: READ_AT + 1 });
+    expectPending(['100'], used, known, { ...sent, amount: '100', certifiedAt: READ_AT + 1 });
+  });
+});
+
+describe('the record of an IRM', () => {
+  it('is compared with every row, not only with the first of its IRM', () => {
+    const copied = { mappedIRMAmountFCC: 1000, irmFCC: 'EUR', irmPurposeCode: 'P0802', irmIfscCode: 'HDFC0000009' };
+    const rows = [
+      mappingRow({ mappedIRMAmountFCC: 1000 }),
+      mappingRow({ serialNo: 2, ...copied }),
+      mappingRow({ serialNo: 3, irmRemitAmtFCC: 77, mappedIRMAmountFCC: 1 }),
+    ];
+    const differs = ['irmIfscCode irm_ifsc', 'irmFCC irm_currency', 'irmPurposeCode irm_purpose'];
+    expectFindings(
+      [
+        'warning 1 irmNumber irm_cancelled',
+        ...differs.map((each) => `warning 2 ${each}_differs`),
+        'warning 3 irmRemitAmtFCC irm_amount_differs',
+      ],
+      [irm({ status: 'Cancelled' })],
+      [],
+      rows,
+    );
+  });
+  it('tells its AD code to a row without the leading zeros', () =>
+    expect(messageOf([irm()], [], mappingRow({ irmAdCode: '510001' }))).toContain(
+      'has the AD code 0510001, this row says 510001',
+    ));
+  it('is one under either of its two dates, and under any IFSC', () => {
+    expectFindings([`${of(2, 'error')} over_remittance`], [irm()], [], [mappingRow(), later]);
+    const other = { ...OPEN, irmDt: '04012026' };
+    expectFindings([HELD], [irm()], [other]);
+    expectFindings([IFSC_DIFFERS, HELD], [irm()], [other], [mappingRow({ irmIfscCode: 'HDFC0000009' })]);
+  });
+  it('is found by its issue date, or by the remittance date where only that fits', () => {
+    expectFindings([], [irm({ issueDate: '06012026', remittanceDate: '05012026' })]);
+    const byRemittance = irm({ issueDate: '01012026', remittanceDate: '05012026', available: '1' });
+    expectFindings([], [byRemittance, irm()]);
+  });
+  it('that is missing for the date makes all of the number and AD code count together', () => {
+    const unknown = [mappingRow({ irmDt: '09012026' })];
+    expectFindings([UNKNOWN, HELD], [irm({ available: '9000' })], [OPEN], unknown);
+    expectFindings([UNKNOWN], [irm(), irm({ issueDate: '01012026', remittanceDate: null })], [OPEN], unknown);
+  });
+  it('that is missing leaves what the rows state of the remittance to bear all of it', () => {
+    expectFindings([UNKNOWN, HELD], [], [OPEN]);
+    expectFindings([UNKNOWN], [], [{ ...OPEN, amount: '2000' }]);
+    const second = ['warning 2 irmNumber irm_unknown', `${of(2, 'error')} over_remittance`];
+    expectFindings([UNKNOWN, ...second], [], [], [mappingRow(), later]);
+  });
+  it('that is one of several has to bear the amount, with a warning', () => {
+    const twin = irm({ irmIfscCode: 'ICIC0000001', amount: '12000.00', available: '9000.00' });
+    expectFindings([IFSC_DIFFERS, AMOUNT_DIFFERS, 'warning 1 irmNumber irm_ambiguous'], [irm(), twin]);
+    const less = checkBalances([mappingRow()], [irm(), { ...twin, available: '7999' }], []);
+    expect(less.map(({ code }) => code)).toContain('over_balance');
+  });
+  it.each<[string[], Partial<HeldIrm>]>([
+    [[UNKNOWN], { irmAdCode: '0510009' }],
+    [[UNKNOWN], { issueDate: null, remittanceDate: null }],
+    ...['C', 'cancelled', 'Canceled'].map((status): [string[], object] => [
+      ['warning 1 irmNumber irm_cancelled'],
+      { status },
+    ]),
+    ...[null, 'closed?', 'fresh'].map((status): [string[], object] => [[], { status }]),
+    [['warning 1 irmFCC irm_currency_differs'], { currency: 'EUR' }],
+    [['warning 1 irmPurposeCode irm_purpose_differs'], { purpose: 'P0103' }],
+    [[AMOUNT_DIFFERS], { amount: '12000', available: '9000' }],
+  ])('warns and never blocks where the authority may see it otherwise: %j for %j', (expected, changes) =>
+    expectFindings(expected, [irm(changes)]),
   );
-  expect(finding?.message).toMatch(/refresh the IRMs, or lower/);
-});
-
-test('a certified filing that the utilised amount covers is in the balance', () => {
-  const used = irm({ amount: '18000.00', available: '10000.00' });
-  const row = [mappingRow({ irmRemitAmtFCC: 18000 })];
-  expect(check([used], [hold({ certifiedAt: 1 })], row)).toEqual([]);
-  expect(check([irm()], [hold({ certifiedAt: 1 })])).toEqual([
-    'warning 1 mappedIRMAmountFCC balance_maybe_held filing-1',
-  ]);
-});
-
-test('holds on another IRM do not count', () => {
-  const otherBank = irmIdentity(mapping({ irmAdCode: '0510002' }));
-  expect(check([irm()], [hold({ submittedAt: null, irmKey: otherBank })])).toEqual([]);
-  const recurring = irm({ issueDate: '01012026', remittanceDate: '01012026' });
-  expect(check([irm(), recurring], [hold({ submittedAt: null, irmDt: '01012026' })])).toEqual([]);
-});
-
-test('an IRM is one under either of its two dates, and under any IFSC', () => {
-  const later = mappingRow({ serialNo: 2, irmDt: '04012026', sbCumInvoiceNumber: '2' });
-  expect(check([irm()], [], [mappingRow(), later])).toEqual(['error 2 mappedIRMAmountFCC over_remittance']);
-  const other = { submittedAt: null, irmDt: '04012026' };
-  expect(check([irm()], [hold(other)])).toEqual(['error 1 mappedIRMAmountFCC balance_held filing-1']);
-  expect(check([irm()], [hold(other)], [mappingRow({ irmIfscCode: 'HDFC0000009' })])).toEqual([
-    'warning 1 irmIfscCode irm_ifsc_differs',
-    'error 1 mappedIRMAmountFCC balance_held filing-1',
-  ]);
-});
-
-test('a hold whose date no record has may be on any of its number and AD code', () => {
-  expect(check([irm()], [hold({ submittedAt: null, irmDt: '09012026' })])).toEqual([
-    'error 1 mappedIRMAmountFCC balance_held filing-1',
-  ]);
-});
-
-test('without a record for the date, all of the number and AD code counts together', () => {
-  const unknown = mappingRow({ irmDt: '09012026' });
-  expect(check([irm({ available: '9000' })], [hold({ submittedAt: null })], [unknown])).toEqual([
-    'warning 1 irmNumber irm_unknown',
-    'error 1 mappedIRMAmountFCC balance_held filing-1',
-  ]);
-  const second = irm({ issueDate: '01012026', remittanceDate: null });
-  expect(check([irm(), second], [hold({ submittedAt: null })], [unknown])).toEqual(['warning 1 irmNumber irm_unknown']);
-});
-
-test('without any record, what the rows state of the remittance bears all of it', () => {
-  expect(check([], [hold({ submittedAt: null })])).toEqual([
-    'warning 1 irmNumber irm_unknown',
-    'error 1 mappedIRMAmountFCC balance_held filing-1',
-  ]);
-  expect(check([], [hold({ submittedAt: null, amount: '2000' })])).toEqual(['warning 1 irmNumber irm_unknown']);
-  const later = mappingRow({ serialNo: 2, irmDt: '04012026', sbCumInvoiceNumber: '2' });
-  expect(check([], [], [mappingRow(), later])).toEqual([
-    'warning 1 irmNumber irm_unknown',
-    'warning 2 irmNumber irm_unknown',
-    'error 2 mappedIRMAmountFCC over_remittance',
-  ]);
-});
-
-test('where several records fit, each has to bear the amount, with a warning', () => {
-  const twin = irm({ irmIfscCode: 'ICIC0000001', amount: '12000.00', available: '9000.00' });
-  expect(check([irm(), twin])).toEqual([
-    'warning 1 irmIfscCode irm_ifsc_differs',
-    'warning 1 irmRemitAmtFCC irm_amount_differs',
-    'warning 1 irmNumber irm_ambiguous',
-  ]);
-  expect(check([irm(), { ...twin, available: '7999' }])).toContain('error 1 mappedIRMAmountFCC over_balance');
-});
-
-test('a missing remittance amount is unknown, not 0', () => {
-  expect(check([irm({ amount: null })])).toEqual(['warning 1 mappedIRMAmountFCC irm_amount_unknown'].slice(1));
-  expect(check([irm({ amount: null, available: null })])).toEqual(['warning 1 mappedIRMAmountFCC irm_amount_unknown']);
-  expect(check([irm({ amount: null, available: '7999' })])).toEqual([
-    'warning 1 irmRemitAmtFCC irm_amount_differs',
-    'error 1 mappedIRMAmountFCC over_balance',
-  ]);
-});
-
-test('irmDt is the issue date, or the remittance date where only that fits', () => {
-  expect(check([irm({ issueDate: '06012026', remittanceDate: '05012026' })])).toEqual([]);
-  const byRemittance = irm({ issueDate: '01012026', remittanceDate: '05012026', available: '1' });
-  expect(check([byRemittance, irm()])).toEqual([]);
-});
-
-test('what may be seen otherwise by the authority warns and never blocks', () => {
-  expect(check([])).toEqual(['warning 1 irmNumber irm_unknown']);
-  expect(check([irm({ irmAdCode: '0510009' })])).toEqual(['warning 1 irmNumber irm_unknown']);
-  expect(check([irm({ issueDate: null, remittanceDate: null })])).toEqual(['warning 1 irmNumber irm_unknown']);
-  for (const status of ['C', 'cancelled', 'Canceled'])
-    expect(check([irm({ status })])).toEqual(['warning 1 irmNumber irm_cancelled']);
-  for (const status of [null, 'closed?', 'fresh']) expect(check([irm({ status })])).toEqual([]);
-  expect(check([irm({ currency: 'EUR' })])).toEqual(['warning 1 irmFCC irm_currency_differs']);
-  expect(check([irm({ purpose: 'P0103' })])).toEqual(['warning 1 irmPurposeCode irm_purpose_differs']);
-  expect(check([irm({ amount: '12000', available: '9000' })])).toEqual(['warning 1 irmRemitAmtFCC irm_amount_differs']);
-});
-
-test('an unknown IRM reports the known records of its number', () => {
-  const [finding] = checkBalances([mappingRow()], [irm({ irmAdCode: '0510009' })], []);
-  expect(finding?.message).toContain('That number is held with AD code 0510009, dated 2026-01-05 and 2026-01-04');
+  it('that is unknown has the known ones of its number reported', () =>
+    expect(messageOf([irm({ irmAdCode: '0510009' })])).toContain(
+      'That number is held with AD code 0510009, dated 2026-01-05 and 2026-01-04',
+    ));
 });

@@ -20,7 +20,7 @@ import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { readSnapshotSource, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { withTransaction } from '../../../src/ledger/pool';
 import { useTestDatabase } from '../../support/postgres';
-import { irmRecord, minutesLater, move, NOW, open, record, rowsOf } from '../filing-support';
+import { irmRecord, minutesLater, move, NOW, open, record, refusal, rowsOf } from '../filing-support';
 
 const iecOf = async (id: string) => (await readDetailsCaller(ledger.pool, id)).iecCode;
 
@@ -84,10 +84,9 @@ describe('a party', () => {
     expect(await party(second)).toBe(await party(first));
     const rows = newRows();
     const holder = await open(ledger, `IEC-${iec}`, rows, { exporterId: first });
-    expect(await record(ledger, `IEC-${iec}-2`, rows, { exporterId: second })).toMatchObject({
-      outcome: 'refused',
-      findings: [{ filingId: holder }],
-    });
+    expect(await record(ledger, `IEC-${iec}-2`, rows, { exporterId: second })).toMatchObject(
+      refusal({ filingId: holder }),
+    );
   });
 
   it('is one client alone while no IEC is known', async () => {
@@ -103,9 +102,9 @@ describe('a party', () => {
     const holder = await open(ledger, `ANEW-${email}`, rows, { exporterId: before });
     const after = await client({ email: email.toUpperCase(), iec: newIec() }, 1);
     expect(await party(after)).toBe(await party(before));
-    expect(await record(ledger, `ANEW-${email}-2`, rows, { exporterId: after })).toMatchObject({
-      findings: [{ filingId: holder }],
-    });
+    expect(await record(ledger, `ANEW-${email}-2`, rows, { exporterId: after })).toMatchObject(
+      refusal({ filingId: holder }),
+    );
     expect(await party(await client({ email }, 2))).toBe(await party(before));
     expect(await iecOf(before)).toBe(await iecOf(after));
   });
@@ -160,10 +159,9 @@ describe('an IEC', () => {
     // Which certificates of the typed IEC existed says nothing of those of the portal's.
     expect(await readSnapshotSource(ledger.pool, mistyped, NOW)).toMatchObject({ recent: null });
     expect(await party(mistyped)).toBe(await party(right));
-    expect(await record(ledger, `TYPED-${typed}-2`, rows, { exporterId: right })).toMatchObject({
-      outcome: 'refused',
-      findings: [{ filingId: holder }],
-    });
+    expect(await record(ledger, `TYPED-${typed}-2`, rows, { exporterId: right })).toMatchObject(
+      refusal({ filingId: holder }),
+    );
     // The IRMs, which are the bank's, stand above a status record; the client object says the same as ever.
     const fromIrms = newIec();
     await saveIrms(ledger.pool, mistyped, [irmRecord(10_000, fromIrms)], NOW);
@@ -206,9 +204,9 @@ describe('an IEC', () => {
       filingId: first,
       allowDuplicate: '1=REASON',
     });
-    expect(await record(ledger, `THIRD-${iec}`, rows, { exporterId: known })).toMatchObject({
-      findings: [{ row: 1, filingId: second }, { row: 2 }],
-    });
+    expect(await record(ledger, `THIRD-${iec}`, rows, { exporterId: known })).toMatchObject(
+      refusal({ row: 1, filingId: second }, { row: 2 }),
+    );
   });
 
   it('that differs from the known one is a question of the open filings, whichever is used', async () => {

@@ -38,6 +38,10 @@ describe('an acceptance', () => {
     ['refused', ({ attemptId }) => read(attemptId, 'validation_failed')],
     ['absent', ({ attemptId }) => party.look(OVER).then(() => absent({ attemptId }))],
     ['unknown to its own execution', ({ attemptId }) => lose(attemptId)],
+    [
+      'rejected',
+      ({ attemptId }) => ledger.select(`UPDATE attempts SET verdict = 'rejected' WHERE attempt_id = $1`, attemptId),
+    ],
   ];
   it.each(verdicts)('is stored although the attempt is %s', async (_, bring) => {
     const sent = await party.sent();
@@ -49,37 +53,21 @@ describe('an acceptance', () => {
     expect(await open(sent.filingId)).toEqual({ outcome: 'passed', state: 'acknowledged' });
   });
 
-  it('adds the request that it names, with where it comes from', async () => {
+  it.each([
+    ['acknowledged', ['submitting']],
+    ['acknowledged_late', ['submitting', 'outcome_unknown']],
+  ] as const)('adds the request that it names once, as %s of a filing that is %j', async (source, states) => {
     const sent = await party.sent();
-    await move(ledger, sent.filingId, 'submitting');
-    const [inTime, late] = [newId(), newId()];
-    await accept(sent, inTime);
-    expect(await gates.requests(sent.filingId)).toEqual([{ id: inTime, source: 'acknowledged', state: 'followed' }]);
-    const other = await party.sent();
-    await move(ledger, other.filingId, 'submitting', 'outcome_unknown');
-    await accept(other, late);
-    expect(await gates.requests(other.filingId)).toEqual([
-      { id: late, source: 'acknowledged_late', state: 'followed' },
-    ]);
-  });
-
-  it('changes nothing when it is stored again', async () => {
-    const sent = await party.sent();
-    const requestId = newId();
-    expect(await accept(sent, requestId)).toMatchObject({ fresh: true });
-    expect(await accept(sent, requestId)).toMatchObject({ late: false, fresh: false });
-    expect(await gates.requests(sent.filingId)).toHaveLength(1);
-  });
-
-  it('is not judged anew by its own execution, nor by a refusal that the run returned', async () => {
-    const sent = await party.sent();
-    const requestId = newId();
-    await accept(sent, requestId);
+    await move(ledger, sent.filingId, ...states);
+    const id = newId();
+    expect(await accept(sent, id)).toMatchObject({ fresh: true });
+    expect(await accept(sent, id)).toMatchObject({ late: false, fresh: false });
+    expect(await gates.requests(sent.filingId)).toEqual([{ id, source, state: 'followed' }]);
+    // Neither its own execution nor a refusal that the run returned judges it anew.
     await close(sent.attemptId);
-    expect(await read(sent.attemptId, 'validation_failed')).toMatchObject({
-      verdict: 'accepted',
-      answer: { requestId },
-    });
+    const kept = { verdict: 'accepted', answer: { requestId: id } };
+    expect(await read(sent.attemptId, 'validation_failed')).toMatchObject(kept);
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
   });
 
   it('is written down with its attempt where the ledger has lost that', async () => {
@@ -122,20 +110,15 @@ describe('an acceptance', () => {
 });
 
 describe('an acceptance of an attempt that had been judged', () => {
-  it('closes the open one beside it, whose mark is refused', async () => {
+  it('takes the release back, and closes the open attempt beside it, whose mark is refused', async () => {
     const { filingId, first, second } = await party.absentAndNext();
-    await accept({ attemptId: first }, newId());
-    expect(await attempts(filingId)).toEqual(['accepted', 'unsent']);
-    expect(await mark(second)).toMatchObject({ marked: false, why: 'closed' });
-    expect(await open(filingId)).toEqual({ outcome: 'passed', state: 'acknowledged' });
-  });
-
-  it('takes the release back: verdict, release and rows', async () => {
-    const { filingId, first } = await party.absentAndNext();
     expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: false }]);
     await accept({ attemptId: first }, newId());
     expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: true }]);
+    expect(await attempts(filingId)).toEqual(['accepted', 'unsent']);
     expect(await rows(filingId)).toEqual([{ state: 'submitted', live: true, sent: true, ordinal: 0 }]);
+    expect(await mark(second)).toMatchObject({ marked: false, why: 'closed' });
+    expect(await open(filingId)).toEqual({ outcome: 'passed', state: 'acknowledged' });
   });
 
   it('has one winner when it comes together with the mark of the next one', async () => {
@@ -149,23 +132,20 @@ describe('an acceptance of an attempt that had been judged', () => {
     }
   });
 
-  it('asks for attention with both request ids where the other one was accepted too, in whichever order', async () => {
-    for (const [early, late] of [
-      ['first', 'second'],
-      ['second', 'first'],
-    ] as const) {
+  it.each([[['first', 'second']], [['second', 'first']]] as const)(
+    'asks for attention with both request ids where the other one was accepted too: %j',
+    async (order) => {
       const made = await party.absentAndNext();
       await mark(made.second);
-      const ids = { first: newId(), second: newId() };
-      await accept({ attemptId: made[early] }, ids[early]);
-      await accept({ attemptId: made[late] }, ids[late]);
+      const ids = [newId(), newId()];
+      for (const [n, which] of order.entries()) await accept({ attemptId: made[which] }, ids[n] ?? '');
       const view = await readFilingView(ledger.pool, made.filingId, TEST_CADENCE);
       expect(view).toMatchObject({ needsAttention: true });
-      for (const id of Object.values(ids)) expect(view?.attention).toContain(id);
+      for (const id of ids) expect(view?.attention).toContain(id);
       expect(await attempts(made.filingId)).toEqual(['accepted', 'accepted']);
       expect(await gates.requests(made.filingId)).toHaveLength(2);
-    }
-  });
+    },
+  );
 
   it('takes the rows of a filing back that was given up, so that nobody files them again', async () => {
     const { filingId, first } = await party.absentAndNext();
@@ -247,10 +227,8 @@ it('holds a row again that was freed while its attempt stayed in doubt', async (
   const subject = { requestId: named, filingId: sent.filingId, submission: 1, positions: [0] };
   expect(await absent(subject, { at: minutesLater(243) })).toEqual({ outcome: 'freed', freed: [0] });
   await accept(sent, own);
-  expect(await rows(sent.filingId)).toMatchObject([
-    { state: 'submitted', live: true },
-    { state: 'submitted', live: true },
-  ]);
+  const submitted = { state: 'submitted', live: true };
+  expect(await rows(sent.filingId)).toMatchObject([submitted, submitted]);
 });
 
 it('takes the request that a person named for the attempt’s own once its answer names it', async () => {
@@ -277,10 +255,6 @@ it('keeps the complete answer, with every list of it', async () => {
   const { attemptId } = await party.sent();
   const answer = { ...ACCEPTED, requestId: newId(), errorDetails: Array.from({ length: 60 }, (_, n) => `note ${n}`) };
   await gates.answer(attemptId, answer);
-  expect(
-    await ledger.select(
-      `SELECT jsonb_array_length(answer -> 'errorDetails') AS n, answered_at AS at FROM attempts WHERE attempt_id = $1`,
-      attemptId,
-    ),
-  ).toEqual([{ n: 60, at: NOW }]);
+  const kept = `SELECT jsonb_array_length(answer -> 'errorDetails') AS n, answered_at AS at FROM attempts`;
+  expect(await ledger.select(`${kept} WHERE attempt_id = $1`, attemptId)).toEqual([{ n: 60, at: NOW }]);
 });

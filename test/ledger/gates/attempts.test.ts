@@ -1,5 +1,5 @@
 /** An attempt has one verdict: how attempts are opened, read, judged by their own execution, and judged anew. */
-import { attemptIdOf, type AttemptVerdict } from '../../../src/domain/filing/attempt';
+import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { withTransaction } from '../../../src/ledger/pool';
 import { markedAt, markRowsUnknown } from '../../../src/ledger/submissions/attempts';
 import { settleSubmission } from '../../../src/ledger/submissions/submissions';
@@ -68,16 +68,12 @@ describe('reading an attempt', () => {
     expect(await mark(attemptId)).toMatchObject({ marked: false, why: 'closed' });
   });
 
-  it('returns when the mark was set, from which the waits count', async () => {
+  it('returns when the mark was set, from which the waits count, and the HTTP time-out of who set it', async () => {
     const { attemptId } = await party.sent();
-    expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: true, markedAt: NOW.getTime() });
+    await ledger.select('UPDATE attempts SET timeout_ms = 90000 WHERE attempt_id = $1', attemptId);
+    const mark = { markedAt: NOW.getTime(), timeoutMs: 90_000 };
+    expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: true, ...mark });
     expect(await markedAt(ledger.pool, attemptId)).toEqual(NOW);
-  });
-
-  it('returns the HTTP time-out of the process that set the mark', async () => {
-    const { attemptId } = await party.sent();
-    await ledger.pool.query('UPDATE attempts SET timeout_ms = 90000 WHERE attempt_id = $1', [attemptId]);
-    expect(await read(attemptId)).toMatchObject({ timeoutMs: 90_000 });
   });
 
   it('reports that the filing has ended', async () => {
@@ -90,33 +86,26 @@ describe('reading an attempt', () => {
   it("returns the service's answer to another attempt of the submission", async () => {
     const { first, second } = await party.absentAndNext();
     await answer(first, { ...ACCEPTED, requestId: 'R-OTHER' });
-    expect(await read(second)).toMatchObject({
-      verdict: 'accepted',
-      attemptId: first,
-      answer: { requestId: 'R-OTHER' },
-    });
+    const answered = { verdict: 'accepted', answer: { requestId: 'R-OTHER' } };
+    expect(await read(second)).toMatchObject({ ...answered, attemptId: first });
   });
 
-  it('is unknown for an attempt that the ledger does not hold', async () => {
-    expect(await read(attemptIdOf(await filing(), 1, 7))).toMatchObject({ verdict: null });
-  });
+  it('is unknown for an attempt that the ledger does not hold', async () =>
+    expect(await read(attemptIdOf(await filing(), 1, 7))).toMatchObject({ verdict: null }));
 });
 
 describe('an execution', () => {
-  it('judges its own mark unsent when nothing was written: the rows are planned again', async () => {
+  it('judges its own mark unsent when nothing was written, and not that of another: the rows are planned again', async () => {
     const { filingId, attemptId } = await party.sent();
+    for (const judge of [close, lose]) await judge(attemptId, 'second-execution');
+    expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: true });
     expect(await rows(filingId)).toMatchObject([sent]);
     await close(attemptId);
     expect(await read(attemptId)).toMatchObject({ verdict: 'unsent', reason: 'not_sent' });
     expect(await rows(filingId)).toMatchObject([planned]);
-  });
-
-  it('may not judge the mark of another, as after a reset of the workflow', async () => {
-    const { attemptId } = await party.sent();
-    await close(attemptId, 'second-execution');
-    expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: true });
-    await lose(attemptId, 'second-execution');
-    expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: true });
+    // A step that is repeated late shows no rows as unknown that were planned again.
+    await withTransaction(ledger.pool, (client) => markRowsUnknown(client, attemptId));
+    expect(await rows(filingId)).toMatchObject([planned]);
   });
 
   it('that judges its attempt late leaves the rows of the next one alone', async () => {
@@ -131,12 +120,8 @@ describe('an execution', () => {
   it('reports that its own exchange is over and its outcome unknown', async () => {
     const { filingId, attemptId } = await party.sent();
     await lose(attemptId);
-    expect(await read(attemptId)).toMatchObject({
-      verdict: 'marked',
-      underWay: false,
-      reason: 'the answer was lost',
-      answer: null,
-    });
+    const reason = 'the answer was lost';
+    expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: false, reason, answer: null });
     await withTransaction(ledger.pool, (client) => markRowsUnknown(client, attemptId));
     expect(await rows(filingId)).toMatchObject([{ ...sent, state: 'unknown' }]);
   });
@@ -147,39 +132,10 @@ describe('an execution', () => {
     expect(await read(attemptId, reason)).toMatchObject({ verdict: 'refused', reason });
     expect(await rows(filingId)).toMatchObject([planned]);
   });
-
-  it('whose step is repeated late shows no rows as unknown that were planned again', async () => {
-    const { filingId, attemptId } = await party.sent();
-    await close(attemptId);
-    await withTransaction(ledger.pool, (client) => markRowsUnknown(client, attemptId));
-    expect(await rows(filingId)).toMatchObject([planned]);
-  });
 });
 
-describe('a verdict', () => {
-  it.each<AttemptVerdict>(['open', 'marked', 'unsent', 'refused', 'rejected', 'absent'])(
-    'accepted may follow %s',
-    async (verdict) => {
-      const { filingId, attemptId } = await party.sent();
-      const marked = verdict === 'open' ? ', marked_at = NULL' : '';
-      await ledger.pool.query(`UPDATE attempts SET verdict = $2${marked} WHERE attempt_id = $1`, [attemptId, verdict]);
-      await answer(attemptId, { ...ACCEPTED, requestId: `R-${verdict}` });
-      expect(await attempts(filingId)).toEqual(['accepted']);
-    },
-  );
-
-  it.each<AttemptVerdict>(['refused', 'unsent'])('accepted is not followed by %s', async (verdict) => {
-    const { filingId, attemptId } = await party.sent();
-    await answer(attemptId, { ...ACCEPTED, requestId: `R-KEPT-${verdict}` });
-    if (verdict === 'refused') await read(attemptId, 'validation_failed');
-    else await close(attemptId);
-    expect(await attempts(filingId)).toEqual(['accepted']);
-    expect(await rows(filingId)).toMatchObject([sent]);
-  });
-
-  it('of an attempt with a mark is not open', async () => {
-    const { attemptId } = await party.sent();
-    const reopened = ledger.pool.query(`UPDATE attempts SET verdict = 'open' WHERE attempt_id = $1`, [attemptId]);
-    await expect(reopened).rejects.toMatchObject({ code: '23514' });
-  });
+it('the verdict of an attempt with a mark is not open, for PostgreSQL itself', async () => {
+  const { attemptId } = await party.sent();
+  const reopened = ledger.pool.query(`UPDATE attempts SET verdict = 'open' WHERE attempt_id = $1`, [attemptId]);
+  await expect(reopened).rejects.toMatchObject({ code: '23514' });
 });

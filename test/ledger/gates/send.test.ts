@@ -4,15 +4,14 @@ import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { markSending } from '../../../src/ledger/gates/send';
 import { releaseUnfiled } from '../../../src/ledger/gates/release';
-import { withTransaction } from '../../../src/ledger/pool';
 import { noteUnknown } from '../../../src/ledger/submissions/attempts';
 import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { minutesLater, move, NOW } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';
-import { LATER, OVER, useGates, type Sent } from './gate-support';
+import { LATER, OVER, useGates } from './gate-support';
 
 const gates = useGates();
-const { ledger, exporter, step, opened, open, read, close, check, absent, word, rows, attempts } = gates;
+const { ledger, exporter, step, opened, open, read, close, check, absent, word, rows } = gates;
 
 type Party = Awaited<ReturnType<typeof exporter>>;
 let party: Party;
@@ -22,22 +21,16 @@ beforeAll(async () => {
 
 const at = NOW;
 /** The gate itself, without the balance check that other tests take as made. */
+const MARK = { sender: 'a', payloadHash: 'hash', settleMs: SETTLE_MS, timeoutMs: 60_000, at };
 const send = (attemptId: string, more: Partial<Parameters<typeof markSending>[1]> = {}) =>
-  step((client) =>
-    markSending(client, {
-      attemptId,
-      sender: 'a',
-      payloadHash: 'hash',
-      settleMs: SETTLE_MS,
-      timeoutMs: 60_000,
-      at,
-      ...more,
-    }),
-  );
-const sendNumber = async () => {
-  const { rows: found } = await ledger.pool.query<{ n: string }>('SELECT send_number AS n FROM ledger_identity');
-  return Number(found[0]?.n);
-};
+  step((client) => markSending(client, { attemptId, ...MARK, ...more }));
+const refused = (why: string, reason?: string) => ({
+  marked: false,
+  why,
+  ...(reason !== undefined && { reason: expect.stringContaining(reason) as string }),
+});
+const marked = { marked: true };
+const sendNumber = async () => Number((await ledger.select('SELECT send_number AS n FROM ledger_identity'))[0]?.['n']);
 const free = (filingId: string) =>
   gates.under(filingId, (client) =>
     releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: 'given up', at }),
@@ -53,7 +46,7 @@ describe('the mark', () => {
     const before = await sendNumber();
     const marks = await Promise.all(['a', 'b', 'c'].map((sender) => send(attemptId, { sender })));
     expect(marks.filter(({ marked }) => marked)).toEqual([{ marked: true, sendNumber: before + 1 }]);
-    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'closed' });
+    expect(await send(attemptId)).toMatchObject(refused('closed'));
     expect(await sendNumber()).toBe(before + 1);
     expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true, sent: true }]);
   });
@@ -79,30 +72,23 @@ describe('the mark', () => {
   it('takes no number when it is rolled back', async () => {
     const attemptId = await opened(await party.file());
     const before = await sendNumber();
-    const args = { attemptId, sender: 'a', payloadHash: 'hash', settleMs: 0, timeoutMs: 0, at };
-    await withTransaction(ledger.pool, async (client) => {
-      await markSending(client, args);
+    const broken = step(async (client) => {
+      await markSending(client, { attemptId, ...MARK });
       throw new Error('the connection broke');
-    }).catch(() => undefined);
+    });
+    await expect(broken).rejects.toThrow('the connection broke');
     expect(await sendNumber()).toBe(before);
     expect(await send(attemptId)).toEqual({ marked: true, sendNumber: before + 1 });
   });
 
-  it('opens the way for two submissions of one filing at the same time', async () => {
+  it('is set for two submissions of one filing at the same time, with the settle window and the HTTP time-out of its process', async () => {
     const filingId = await party.fileInTwo();
     const both = [await opened(filingId, 1), await opened(filingId, 2)];
-    expect(await Promise.all(both.map((attemptId) => send(attemptId)))).toMatchObject([
-      { marked: true },
-      { marked: true },
-    ]);
-    expect(await attempts(filingId)).toEqual(['marked', 'marked']);
-  });
-
-  it('stores the settle window and the HTTP time-out of its process', async () => {
-    const filingId = await party.file();
-    await send(await opened(filingId), { settleMs: 7, timeoutMs: 8 });
-    const stored = await gates.stored(filingId, 'settle_ms::int AS settle, timeout_ms::int AS timeout', 'attempts');
-    expect(stored).toEqual([{ settle: 7, timeout: 8 }]);
+    await Promise.all(both.map((attemptId) => send(attemptId, { settleMs: 7, timeoutMs: 8 })));
+    const columns = 'submission, verdict, settle_ms::int AS settle, timeout_ms::int AS timeout';
+    expect(await gates.stored(filingId, columns, 'attempts')).toEqual(
+      [1, 2].map((submission) => ({ submission, verdict: 'marked', settle: 7, timeout: 8 })),
+    );
   });
 
   it('may still be written within its HTTP time-out: nothing is absent before, however short the settle windows', async () => {
@@ -129,15 +115,15 @@ describe('the mark', () => {
 
 describe('the mark is refused', () => {
   it('for an attempt, or a filing, that the ledger does not hold', async () => {
-    expect(await send(`${await party.file()}-1-9`)).toMatchObject({ marked: false, why: 'gone' });
-    expect(await send('F0-1-1')).toMatchObject({ marked: false, why: 'gone' });
+    expect(await send(`${await party.file()}-1-9`)).toMatchObject(refused('gone'));
+    expect(await send('F0-1-1')).toMatchObject(refused('gone'));
   });
 
   it('once the filing has ended', async () => {
     const filingId = await party.file();
     const attemptId = await opened(filingId);
     await move(ledger, filingId, 'abandoned');
-    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'ended' });
+    expect(await send(attemptId)).toMatchObject(refused('ended'));
   });
 
   it.each<AttemptVerdict>(['unsent', 'refused', 'absent', 'marked', 'rejected', 'accepted'])(
@@ -173,7 +159,7 @@ describe('the mark is refused', () => {
     const attemptId = await opened(filingId);
     await free(filingId);
     await reopen(attemptId);
-    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows' });
+    expect(await send(attemptId)).toMatchObject(refused('rows'));
   });
 
   it.each(['submitted', 'unknown', 'abandoned_after_send'])(
@@ -181,12 +167,9 @@ describe('the mark is refused', () => {
     async (state) => {
       const filingId = await party.file([{}, {}]);
       const attemptId = await opened(filingId);
-      await ledger.pool.query('UPDATE filing_rows SET state = $2 WHERE filing_id = $1 AND position = 1', [
-        filingId,
-        state,
-      ]);
-      const reason = expect.stringContaining(state) as string;
-      expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows', reason });
+      const update = 'UPDATE filing_rows SET state = $2 WHERE filing_id = $1 AND position = 1';
+      await ledger.select(update, filingId, state);
+      expect(await send(attemptId)).toMatchObject(refused('rows', state));
     },
   );
 
@@ -199,45 +182,34 @@ describe('the mark is refused', () => {
        SELECT fingerprint, 1, $2, 0, 'collided' FROM filing_rows WHERE filing_id = $1`,
       [filingId, other],
     );
-    const reason = expect.stringContaining(other) as string;
-    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows', reason });
+    expect(await send(attemptId)).toMatchObject(refused('rows', other));
     const gone = expect.stringContaining(filingId) as string;
     expect(await open(other)).toMatchObject({ outcome: 'rows_gone', reason: gone });
     const permit = `UPDATE filing_rows SET permit_reason = 'said', permit_besides = $2 WHERE filing_id = $1`;
     await ledger.pool.query(permit, [other, [filingId]]);
-    expect(await send(attemptId)).toMatchObject({ marked: true });
+    expect(await send(attemptId)).toMatchObject(marked);
     expect(await open(other)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
   });
 
-  it.each([
-    ['unsent', ({ attemptId }: Sent) => close(attemptId)],
-    [
-      'absent',
-      async ({ attemptId }: Sent) => {
-        await party.look(OVER);
-        await absent({ attemptId });
-        await party.look(minutesLater(243));
-      },
-    ],
-  ])('until the balances were checked since an attempt that is %s', async (_, judge) => {
-    const sent = await party.sent();
-    await judge(sent);
-    const { filingId } = sent;
+  it.each(['unsent', 'absent'])('until the balances were checked since an attempt that is %s', async (verdict) => {
+    const { filingId, attemptId } = await party.sent();
+    await party.look(OVER);
+    if (verdict === 'unsent') await close(attemptId);
+    else await absent({ attemptId });
+    await party.look(minutesLater(243));
     const next = await opened(filingId);
-    expect(await send(next)).toMatchObject({ marked: false, why: 'unchecked' });
+    expect(await send(next)).toMatchObject(refused('unchecked'));
     await check(filingId);
-    expect(await send(next)).toMatchObject({ marked: true });
+    expect(await send(next)).toMatchObject(marked);
   });
-});
 
-describe('a row whose predecessor is live', () => {
-  it('is not sent: the original was certified after all, and its correction is stopped', async () => {
+  it('while a predecessor of the row is live: the original was certified after all, and its correction is stopped', async () => {
     const { original, correction } = await party.corrected();
     const attemptId = await opened(correction);
     await party.certify(original, { 0: `EB-${original}` });
-    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'closed' });
+    expect(await send(attemptId)).toMatchObject(refused('closed'));
     await reopen(attemptId);
-    expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows' });
+    expect(await send(attemptId)).toMatchObject(refused('rows'));
   });
 });
 
@@ -271,13 +243,13 @@ describe('a row that was released as absent', () => {
     const { own, filingId } = await released();
     expect(await open(filingId)).toMatchObject({ outcome: 'look', since: LATER.getTime(), agreeing: [] });
     const attemptId = await openAnyway(filingId);
-    expect(await send(attemptId, late)).toMatchObject({ marked: false, why: 'look' });
-    await own.look(minutesLater(250), { problem: 'an entry could not be read' });
-    expect(await send(attemptId, late)).toMatchObject({ marked: false, why: 'look' });
-    await own.look(minutesLater(250), { from: '10022026' });
-    expect(await send(attemptId, late)).toMatchObject({ marked: false, why: 'look' });
+    expect(await send(attemptId, late)).toMatchObject(refused('look'));
+    for (const incomplete of [{ problem: 'an entry could not be read' }, { from: '10022026' }]) {
+      await own.look(minutesLater(250), incomplete);
+      expect(await send(attemptId, late)).toMatchObject(refused('look'));
+    }
     await own.look(minutesLater(251));
-    expect(await send(attemptId, late)).toMatchObject({ marked: true });
+    expect(await send(attemptId, late)).toMatchObject(marked);
   });
 
   it('goes out only after a look of the last day: a certificate may have come since an older one', async () => {
@@ -286,20 +258,19 @@ describe('a row that was released as absent', () => {
     const days = (n: number) => minutesLater(250 + n * 24 * 60);
     expect(await open(filingId, 1, days(2))).toMatchObject({ outcome: 'look', since: LATER.getTime() });
     const attemptId = await openAnyway(filingId);
-    expect(await send(attemptId, { at: days(2) })).toMatchObject({ marked: false, why: 'look' });
+    expect(await send(attemptId, { at: days(2) })).toMatchObject(refused('look'));
     await own.look(days(1.5));
     expect(await open(filingId, 1, days(2))).toMatchObject({ outcome: 'attempt' });
-    expect(await send(attemptId, { at: days(2) })).toMatchObject({ marked: true });
+    expect(await send(attemptId, { at: days(2) })).toMatchObject(marked);
   });
 
   it('does not go out while a certificate agrees that nobody named', async () => {
     const { own, filingId } = await released();
     await own.show(filingId, `EBLATE-${filingId}`, { realisedValueFCC: 77, currencyCode: 'EUR' });
     await own.look(minutesLater(250));
-    const agreeing = [`EBLATE-${filingId}`];
-    expect(await open(filingId)).toMatchObject({ outcome: 'look', agreeing });
-    const reason = expect.stringContaining(agreeing[0] ?? '') as string;
-    expect(await send(await openAnyway(filingId), late)).toMatchObject({ marked: false, why: 'look', reason });
+    const number = `EBLATE-${filingId}`;
+    expect(await open(filingId)).toMatchObject({ outcome: 'look', agreeing: [number] });
+    expect(await send(await openAnyway(filingId), late)).toMatchObject(refused('look', number));
   });
 
   it('goes out beside a certificate that two persons named as another filing’s', async () => {
@@ -307,69 +278,63 @@ describe('a row that was released as absent', () => {
     const { filingId, attemptId } = await own.sent();
     await own.show(filingId, `EBOTHER-${filingId}`);
     await own.look(OVER);
-    const notOurs = [`EBOTHER-${filingId}`];
-    await word({ filingId, attemptId, by: 'ravi', notOurs });
-    expect(await word({ filingId, attemptId, by: 'meera', notOurs })).toEqual({ outcome: 'again' });
+    for (const by of ['ravi', 'meera']) await word({ filingId, attemptId, by, notOurs: [`EBOTHER-${filingId}`] });
     await check(filingId);
     await own.look(minutesLater(250));
-    expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
+    expect(await send(await opened(filingId), late)).toMatchObject(marked);
   });
 
   it('goes out without a look where two persons’ “unseen” stands for it', async () => {
     const own = await exporter();
     const { filingId, attemptId } = await own.sent();
-    await word({ filingId, attemptId, by: 'ravi', unseen: true });
-    expect(await word({ filingId, attemptId, by: 'meera', unseen: true })).toEqual({ outcome: 'again' });
+    for (const by of ['ravi', 'meera']) await word({ filingId, attemptId, by, unseen: true });
     await check(filingId);
     // Days later it counts no more than a look of the day before.
     const next = await opened(filingId);
-    expect(await send(next, { at: minutesLater(3 * 24 * 60) })).toMatchObject({ marked: false, why: 'look' });
+    expect(await send(next, { at: minutesLater(3 * 24 * 60) })).toMatchObject(refused('look'));
     // They spoke for this lineage: another filing of the document waits for a look.
     const other = await beside(own, filingId);
     expect(await open(other, 1, late.at)).toMatchObject({ outcome: 'look' });
-    expect(await send(next, late)).toMatchObject({ marked: true });
+    expect(await send(next, late)).toMatchObject(marked);
   });
 
   describe('and waits at the gate', () => {
-    const say = (filingId: string, by: string, minutes: number, more: object) =>
-      word({ filingId, by, at: minutesLater(minutes), ...more });
+    const expectWord = async (outcome: string, filingId: string, by: string, minutes: number, more: object = {}) =>
+      expect(await word({ filingId, by, at: minutesLater(minutes), ...more })).toMatchObject({ outcome });
 
     it('goes out once two persons have named every certificate that came since, after the release', async () => {
       const { own, filingId } = await released();
       const notOurs = [`EBGATE-${filingId}`];
       await own.show(filingId, notOurs[0] ?? '');
       await own.look(minutesLater(250));
-      expect(await say(filingId, 'anil', 241, { notOurs })).toMatchObject({ outcome: 'refused' });
-      expect(await say(filingId, 'ravi', 252, {})).toMatchObject({ outcome: 'refused' });
-      expect(await say(filingId, 'ravi', 252, { notOurs })).toMatchObject({ outcome: 'stands' });
-      expect(await say(filingId, 'ravi', 253, { notOurs })).toMatchObject({ outcome: 'stands' });
+      await expectWord('refused', filingId, 'anil', 241, { notOurs });
+      await expectWord('refused', filingId, 'ravi', 252);
+      for (const minutes of [252, 253]) await expectWord('stands', filingId, 'ravi', minutes, { notOurs });
       expect(await open(filingId)).toMatchObject({ outcome: 'look', agreeing: notOurs });
-      expect(await say(filingId, 'meera', 254, { notOurs })).toEqual({ outcome: 'again' });
+      await expectWord('again', filingId, 'meera', 254, { notOurs });
       expect(await rows(filingId)).toMatchObject([{ state: 'planned', live: true }]);
       // One that came after their words is named by nobody.
       await own.look(minutesLater(256));
       await own.show(filingId, `EBSINCE-${filingId}`);
       expect(await open(filingId)).toMatchObject({ outcome: 'look', agreeing: [`EBSINCE-${filingId}`] });
       await ledger.pool.query('DELETE FROM certificates WHERE ebrc_number = $1', [`EBSINCE-${filingId}`]);
-      expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
+      expect(await send(await opened(filingId), late)).toMatchObject(marked);
     });
 
     it('goes out by two persons’ “unseen” once no look was possible for a whole window', async () => {
       const { own, filingId } = await released();
       const unseen = { unseen: true };
-      expect(await say(filingId, 'ravi', 481, unseen)).toMatchObject({ outcome: 'refused' });
-      expect(await say(filingId, 'ravi', 482, {})).toMatchObject({ outcome: 'refused' });
-      expect(await say(filingId, 'ravi', 482, unseen)).toMatchObject({ outcome: 'stands' });
-      expect(await say(filingId, 'meera', 483, unseen)).toEqual({ outcome: 'again' });
-      expect(await send(await opened(filingId), { at: minutesLater(490) })).toMatchObject({ marked: true });
+      await expectWord('refused', filingId, 'ravi', 481, unseen);
+      await expectWord('refused', filingId, 'ravi', 482);
+      await expectWord('stands', filingId, 'ravi', 482, unseen);
+      await expectWord('again', filingId, 'meera', 483, unseen);
+      expect(await send(await opened(filingId), { at: minutesLater(490) })).toMatchObject(marked);
       // Their words are about this lineage: another filing of the document still waits for a look.
       expect(await open(await beside(own, filingId))).toMatchObject({ outcome: 'look' });
     });
 
-    it('is nothing that a word about a filing without such rows can be about', async () => {
-      const filingId = await party.file();
-      expect(await say(filingId, 'ravi', 300, { unseen: true })).toMatchObject({ outcome: 'refused' });
-    });
+    it('is nothing that a word about a filing without such rows can be about', async () =>
+      expectWord('refused', await party.file(), 'ravi', 300, { unseen: true }));
   });
 
   it('is known by its party and document in another filing too', async () => {
@@ -377,9 +342,9 @@ describe('a row that was released as absent', () => {
     const { own } = await released([document]);
     const other = await own.file([{ ...document, mappedIRMAmountFCC: 6 }]);
     expect(await open(other)).toMatchObject({ outcome: 'look' });
-    expect(await send(await openAnyway(other), late)).toMatchObject({ marked: false, why: 'look' });
+    expect(await send(await openAnyway(other), late)).toMatchObject(refused('look'));
     const stranger = await exporter();
-    expect(await send(await opened(await stranger.file([document])), late)).toMatchObject({ marked: true });
+    expect(await send(await opened(await stranger.file([document])), late)).toMatchObject(marked);
   });
 
   it('is remembered after the release was taken back: what its request rejects is looked for all the same', async () => {

@@ -3,7 +3,7 @@ import { markSending, readAttempt, releaseUnsent } from '../ledger-steps';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool, PoolClient } from 'pg';
+import type { PoolClient } from 'pg';
 import pino from 'pino';
 import { onWholeLedger } from '../../../src/activities/filings/moves';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
@@ -22,9 +22,11 @@ import {
   storeIdOf,
   type SendStore,
 } from '../../../src/ledger/sends/sends';
+import type { MappingRow } from '../../../src/domain/filing/mapping';
 import { gate } from '../../support/gate';
+import { replacing } from '../../support/replacing';
 import { attemptSteps } from '../submissions/attempt-support';
-import { knowExporter, minutesLater, move, NOW, open as file, record, rowsOf } from '../filing-support';
+import { knowExporter, minutesLater, move, NOW, open as file, record, refusal, rowsOf } from '../filing-support';
 import { newStore, remember, sender, SETTINGS, useLedgerPutBack } from './put-back';
 
 const logger = pino({ level: 'silent' });
@@ -64,21 +66,41 @@ async function lost(of: { filingId?: string; attemptId?: string } = {}): Promise
   await back();
   return send;
 }
-/** Counts a send, and stops right before its record is made. */
-function freezeBeforeRecord(send: Marked) {
-  const reached = gate();
-  const woken = gate();
-  const createRecord = async (name: string, content: Buffer): Promise<boolean> => {
+/** A filing that was sent, and of which a ledger that was put back since then knows nothing. */
+async function lostFiling(reference: string, content: MappingRow[], more?: Parameters<typeof file>[3]) {
+  const back = await remember(ledger);
+  const filingId = await file(ledger, reference, content, more);
+  const send = await sent(await opened(filingId));
+  await back();
+  return { filingId, ...send };
+}
+async function threeLost() {
+  const back = await remember(ledger);
+  for (let n = 0; n < 3; n += 1) await sent();
+  await back();
+}
+/** Counts a send, and stops right before a call to the store. */
+function freezeBefore(call: 'createRecord' | 'recordsAfter', send: Marked) {
+  const [reached, woken] = [gate(), gate()];
+  const frozen = replacing(store, call, async (...args: never[]) => {
     reached.open();
     await woken.passed;
-    return store.createRecord(name, content);
-  };
-  const counted = countSend(ledger.pool, { ...store, createRecord }, { ...SETTINGS, ...send, at: NOW });
+    return (store[call] as (...all: never[]) => unknown)(...args);
+  });
+  const counted = countSend(ledger.pool, frozen, { ...SETTINGS, ...send, at: NOW });
   return { reached: reached.passed, wake: woken.open, counted };
 }
 const whole = () =>
   withConnection(ledger.pool, async (pinned) => assertWhole(pinned, store, { storeId: await storeIdOf(store) }));
 const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
+/** What the ledger holds of a filing of one row: the verdicts of its attempts, and its row. */
+async function expectHeld(filingId: string, verdicts: string[], row: object) {
+  expect(await attempts(filingId)).toEqual(verdicts);
+  expect(await rows(filingId)).toMatchObject([row]);
+}
+const UNKNOWN = { state: 'unknown', live: true, sent: true };
+const PLANNED = { state: 'planned', live: true, sent: false };
+const viewOf = (filingId: string) => readFilingView(ledger.pool, filingId, TEST_CADENCE);
 const filingOf = ({ attemptId }: { attemptId: string }) => partsOfAttemptId(attemptId).filingId;
 /** Reads an attempt as the worker does. */
 const judge = (attemptId: string, at = NOW, documents: SendStore = store, pool = ledger.pool) =>
@@ -185,23 +207,14 @@ describe('a ledger that was put back to an earlier state', () => {
   });
 
   it('has its lost sends brought back: the filing is there, its rows are live and unknown, and nobody files them again', async () => {
-    const back = await remember(ledger);
     const content = rowsOf({ sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: '8000.10' as unknown as number });
-    const filingId = await file(ledger, 'LOST', content);
-    const send = await sent(await opened(filingId));
-    await back();
+    const { filingId, ...send } = await lostFiling('LOST', content);
     expect(await restored()).toEqual({ filings: [filingId], sends: 1, unreadable: [] });
-    expect(await readFilingView(ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
-      state: 'outcome_unknown',
-      reference: 'LOST',
-      needsAttention: true,
-      rows: [{ state: 'unknown', sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: 8000.1 }],
-    });
-    expect(await rows(filingId)).toEqual([{ state: 'unknown', live: true, sent: true, ordinal: 0 }]);
-    expect(await record(ledger, 'AGAIN', content)).toMatchObject({
-      outcome: 'refused',
-      findings: [{ code: 'mapping_live', filingId }],
-    });
+    const row = { state: 'unknown', sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: 8000.1 };
+    const view = { state: 'outcome_unknown', reference: 'LOST', needsAttention: true, rows: [row] };
+    expect(await viewOf(filingId)).toMatchObject(view);
+    await expectHeld(filingId, ['marked'], { ...UNKNOWN, ordinal: 0 });
+    expect(await record(ledger, 'AGAIN', content)).toMatchObject(refusal({ code: 'mapping_live', filingId }));
     expect(await judge(send.attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
     expect((await sent()).number).toBe(send.number + 1);
     expect(await restored()).toEqual({ filings: [], sends: 0, unreadable: [] });
@@ -210,21 +223,14 @@ describe('a ledger that was put back to an earlier state', () => {
   it('has a lost exporter’s rows brought back for the party of its IEC here, whatever number that has', async () => {
     const putBack = await remember(ledger);
     await knowExporter(ledger, 'exporter-2', 'AAGCM9999K');
-    const filingId = await file(ledger, 'LOST-EXPORTER', rowsOf({ sbCumInvoiceNumber: '4999999' }), {
-      exporterId: 'exporter-2',
-    });
-    await sent(await opened(filingId));
+    const content = rowsOf({ sbCumInvoiceNumber: '4999999' });
+    const { filingId } = await lostFiling('LOST-EXPORTER', content, { exporterId: 'exporter-2' });
     await putBack();
     await ledger.pool.query(`DELETE FROM parties WHERE iec = 'AAGCM9999K'`);
     await restored();
-    expect(
-      await ledger.select(
-        `SELECT r.live, p.iec, split_part(r.fingerprint, ':', 1)::int = r.party_id AS own, e.party_id = r.party_id AS same
-         FROM filing_rows r JOIN parties p USING (party_id) JOIN exporters e ON e.exporter_id = r.exporter_id
-        WHERE r.filing_id = $1`,
-        filingId,
-      ),
-    ).toEqual([{ live: true, iec: 'AAGCM9999K', own: true, same: true }]);
+    const held = `SELECT r.live, p.iec, split_part(r.fingerprint, ':', 1)::int = r.party_id AS own, e.party_id = r.party_id AS same
+       FROM filing_rows r JOIN parties p USING (party_id) JOIN exporters e ON e.exporter_id = r.exporter_id WHERE r.filing_id = $1`;
+    expect(await ledger.select(held, filingId)).toEqual([{ live: true, iec: 'AAGCM9999K', own: true, same: true }]);
   });
 
   it('finds the party of a client that it lacks, under any number', async () => {
@@ -232,15 +238,11 @@ describe('a ledger that was put back to an earlier state', () => {
     await knowExporter(ledger, 'exporter-2');
     await ledger.pool.query(`UPDATE exporters SET iec = NULL WHERE exporter_id = 'exporter-2'`);
     const content = rowsOf({ sbCumInvoiceNumber: '5000005' });
-    const lost = await file(ledger, 'LOST-CLIENT', content, { exporterId: 'exporter-2' });
-    await sent(await opened(lost));
+    const { filingId } = await lostFiling('LOST-CLIENT', content, { exporterId: 'exporter-2' });
     await back();
     await restored();
-    expect(await rows(lost)).toMatchObject([{ state: 'unknown', live: true }]);
-    expect(await record(ledger, 'AGAIN-2', content)).toMatchObject({
-      outcome: 'refused',
-      findings: [{ code: 'mapping_live', filingId: lost }],
-    });
+    await expectHeld(filingId, ['marked'], UNKNOWN);
+    expect(await record(ledger, 'AGAIN-2', content)).toMatchObject(refusal({ code: 'mapping_live', filingId }));
   });
 
   it("imports the send of a filing that it has, whatever the filing's state", async () => {
@@ -250,40 +252,29 @@ describe('a ledger that was put back to an earlier state', () => {
     await withTransaction(ledger.pool, (client) => releaseUnsent(client, { filingId, state: 'withdrawn', at: NOW }));
     await move(ledger, filingId, 'abandoned');
     await restored();
-    expect(await attempts(filingId)).toEqual(['marked']);
-    expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 0 }]);
-    expect(await readFilingView(ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
-      state: 'abandoned',
-      needsAttention: true,
-    });
+    await expectHeld(filingId, ['marked'], { ...UNKNOWN, state: 'abandoned_after_send', ordinal: 0 });
+    expect(await viewOf(filingId)).toMatchObject({ state: 'abandoned', needsAttention: true });
   });
 
   it('stops a filing of the same mapping that was made since and is not sent', async () => {
     const content = rowsOf({ sbCumInvoiceNumber: '5000002' });
-    const back = await remember(ledger);
-    const lost = await file(ledger, 'LOST-2', content);
-    await sent(await opened(lost));
-    await back();
+    const { filingId } = await lostFiling('LOST-2', content);
     const twin = await file(ledger, 'TWIN', content);
     const attemptId = await opened(twin);
     await restored();
     expect(await mark(attemptId)).toMatchObject({ marked: false });
     expect(await rows(twin)).toMatchObject([{ state: 'needs_correction', live: false }]);
-    expect(await rows(lost)).toMatchObject([{ state: 'unknown', live: true, ordinal: 1 }]);
+    await expectHeld(filingId, ['marked'], { ...UNKNOWN, ordinal: 1 });
   });
 
   it('gives the send a filing of its own where its id was taken by other content', async () => {
-    const back = await remember(ledger);
-    const lost = await file(ledger, 'SAME-NAME', rowsOf({ sbCumInvoiceNumber: '5000003' }));
-    await sent(await opened(lost));
-    await back();
+    const { filingId } = await lostFiling('SAME-NAME', rowsOf({ sbCumInvoiceNumber: '5000003' }));
     const taken = await file(ledger, 'SAME-NAME', rowsOf({ sbCumInvoiceNumber: '5000004' }));
-    expect(taken).toBe(lost);
+    expect(taken).toBe(filingId);
     const { filings } = await restored();
     expect(filings).not.toContain(taken);
-    expect((await readFilingView(ledger.pool, filings[0] ?? '', TEST_CADENCE))?.rows).toMatchObject([
-      { state: 'unknown', sbCumInvoiceNumber: '5000003' },
-    ]);
+    const brought = await viewOf(filings[0] ?? '');
+    expect(brought?.rows).toMatchObject([{ state: 'unknown', sbCumInvoiceNumber: '5000003' }]);
     expect(await rows(taken)).toMatchObject([{ state: 'planned' }]);
   });
 
@@ -293,8 +284,7 @@ describe('a ledger that was put back to an earlier state', () => {
     const frozen = await marked(await opened(other));
     expect(frozen.number).toBe(gone.number);
     await restored();
-    expect(await attempts(other)).toEqual(['unsent']);
-    expect(await rows(other)).toMatchObject([{ state: 'planned' }]);
+    await expectHeld(other, ['unsent'], PLANNED);
     expect(await count(frozen)).toMatch(/has been taken/u);
   });
 
@@ -315,8 +305,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await restored();
     await close(attemptId, first.sender);
     await close(attemptId, second.sender);
-    expect(await attempts(filingId)).toEqual(['marked']);
-    expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
+    await expectHeld(filingId, ['marked'], UNKNOWN);
     expect(await count(second)).toMatch(/closed|given up/u);
   });
 
@@ -326,7 +315,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await close(await opened(filingId));
     await marked();
     const frozen = await marked(await opened(filingId));
-    const { reached, wake, counted } = freezeBeforeRecord(frozen);
+    const { reached, wake, counted } = freezeBefore('createRecord', frozen);
     await reached;
     await back();
     const again = await sent(await opened(filingId));
@@ -335,8 +324,7 @@ describe('a ledger that was put back to an earlier state', () => {
     // It makes its record and writes nothing; the record is brought back all the same.
     await expect(counted).rejects.toThrow(LedgerPutBack);
     await restored();
-    expect(await attempts(filingId)).toEqual(['marked', 'marked']);
-    expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
+    await expectHeld(filingId, ['marked', 'marked'], UNKNOWN);
   });
 
   it('counts what is waited for from the newest mark of an attempt', async () => {
@@ -362,8 +350,7 @@ describe('a ledger that was put back to an earlier state', () => {
     const second = await marked(attemptId);
     expect(second.number).toBe(2);
     await restored();
-    expect(await attempts(filingId)).toEqual(['marked']);
-    expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true }]);
+    await expectHeld(filingId, ['marked'], UNKNOWN);
   });
 
   it('proves not to be sent what was marked above its last record and not counted', async () => {
@@ -372,8 +359,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await marked();
     const above = await marked(await opened(waiting));
     await restored();
-    expect(await attempts(waiting)).toEqual(['unsent']);
-    expect(await rows(waiting)).toMatchObject([{ state: 'planned', live: true }]);
+    await expectHeld(waiting, ['unsent'], PLANNED);
     expect(await count(above)).toMatch(/given up/u);
   });
 
@@ -390,10 +376,7 @@ describe('a ledger that was put back to an earlier state', () => {
     const gone = await lost();
     await expect(judge(waiting, minutesLater(11))).rejects.toMatchObject({ type: 'ledger_put_back' });
     expect(await judge(waiting, minutesLater(9))).toMatchObject({ verdict: 'unsent' });
-    expect(await readFilingView(ledger.pool, filingOf(gone), TEST_CADENCE)).toMatchObject({
-      state: 'outcome_unknown',
-      needsAttention: true,
-    });
+    expect(await viewOf(filingOf(gone))).toMatchObject({ state: 'outcome_unknown', needsAttention: true });
   });
 
   it('is found out by a judgement whose comparison came before it', async () => {
@@ -417,9 +400,7 @@ describe('a ledger that was put back to an earlier state', () => {
 
 describe('a number of sends', () => {
   it('up to which the store is whole passes own files only: marks of a restored ledger do not hide lost ones', async () => {
-    const back = await remember(ledger);
-    for (let n = 0; n < 3; n += 1) await sent();
-    await back();
+    await threeLost();
     // More marks than there are lost sends.
     for (let n = 0; n < 3; n += 1) expect(await count(await marked())).toMatch(/taken/u);
     await expect(count(await marked())).rejects.toMatchObject({ unknown: [1, 2, 3] });
@@ -451,34 +432,26 @@ describe('a number of sends', () => {
 
   it('is not concluded from on a standby, whose session would survive its promotion', async () => {
     const { attemptId } = await sent();
-    const connect = ledger.pool.connect.bind(ledger.pool) as () => Promise<PoolClient>;
-    const standby = Object.assign(Object.create(ledger.pool) as Pool, {
-      connect: async () => {
-        const client = await connect();
-        const query = (text: string, ...more: never[]) =>
-          client.query(text.replace('pg_is_in_recovery()', 'true'), ...more);
-        return { query, release: client.release.bind(client) };
-      },
-    });
+    const inRecovery = (client: PoolClient) =>
+      replacing(client, 'query', (text: string, ...more: never[]) =>
+        client.query(text.replace('pg_is_in_recovery()', 'true'), ...more),
+      );
+    const standby = replacing(ledger.pool, 'connect', async () => inRecovery(await ledger.pool.connect()));
     await expect(judge(attemptId, NOW, store, standby)).rejects.toMatchObject({ code: '25006' });
   });
 });
 
 describe('an import', () => {
   it('is made by one process at a time, while the others wait for it', async () => {
-    const back = await remember(ledger);
-    for (let n = 0; n < 3; n += 1) await sent();
-    await back();
+    await threeLost();
     const imports = await Promise.all([restored(), restored(), restored()]);
     expect(imports.map(({ sends }) => sends).sort()).toEqual([0, 0, 3]);
     expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 3, sendNumber: 3 });
   });
 
   it('waits for a mark that is being decided, which then does not let its sender write', async () => {
-    const back = await remember(ledger);
     const content = rowsOf({ sbCumInvoiceNumber: '5000009' });
-    await sent(await opened(await file(ledger, 'BROUGHT-BACK', content)));
-    await back();
+    await lostFiling('BROUGHT-BACK', content);
     await marked();
     const twin = { attemptId: await opened(await file(ledger, 'MADE-SINCE', content)), sender: 'slow' };
     let imported: Promise<unknown> = Promise.resolve();
@@ -499,23 +472,14 @@ describe('an import', () => {
   });
 
   it('lets nobody write who had its file before: its mapping may be one that was brought back', async () => {
-    const back = await remember(ledger);
     const content = rowsOf({ sbCumInvoiceNumber: '5000010' });
-    await sent(await opened(await file(ledger, 'LOST-TWIN', content)));
-    await back();
+    await lostFiling('LOST-TWIN', content);
     await marked();
     const twin = await marked(await opened(await file(ledger, 'TWIN-SINCE', content)));
-    const filed = gate();
-    const woken = gate();
-    const recordsAfter: SendStore['recordsAfter'] = async (...args) => {
-      filed.open();
-      await woken.passed;
-      return store.recordsAfter(...args);
-    };
-    const counted = countSend(ledger.pool, { ...store, recordsAfter }, { ...SETTINGS, ...twin, at: NOW });
-    await filed.passed;
+    const { reached, wake, counted } = freezeBefore('recordsAfter', twin);
+    await reached;
     await restored();
-    woken.open();
+    wake();
     expect(await counted).toMatch(/imported/u);
   });
 

@@ -24,6 +24,12 @@ export const SETTLE_MS = 240 * 60_000;
 export const SENT_BY = 'this-execution';
 export const SENDER = senderOf(SENT_BY);
 
+/** What a word says where nothing is said otherwise. */
+export const WORD = {
+  ...{ kind: 'not_filed' as const, attemptId: null, requestId: null, sourceRows: null },
+  ...{ certificates: [], notOurs: [], unseen: false, note: 'looked' },
+};
+
 let filings = 0;
 let words = 0;
 
@@ -67,19 +73,7 @@ export function attemptSteps(ledger: TestDatabase) {
       ...word
     }: Partial<NewWord> & { filingId: string; by: string; singlePerson?: boolean }): Promise<Carried> => {
       words += 1;
-      const said: NewWord = {
-        kind: 'not_filed',
-        attemptId: null,
-        requestId: null,
-        sourceRows: null,
-        certificates: [],
-        notOurs: [],
-        unseen: false,
-        note: 'looked',
-        at: minutesLater(242),
-        step: `word-${words}`,
-        ...word,
-      };
+      const said: NewWord = { ...WORD, at: minutesLater(242), step: `word-${words}`, ...word };
       const wordId = await recordWord(ledger.pool, said);
       return step(async (client) => {
         await lockFiling(client, said.filingId);

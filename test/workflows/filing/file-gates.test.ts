@@ -49,6 +49,31 @@ it('finds the certificates of an overdue filing whose request never tells its ou
   expect(await stage.story(result.filingId)).toContain('overdue');
 });
 
+it('lets a person answer for the rows that a request has ended without accounting for', async () => {
+  const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter), stage.mapping(exporter)];
+  await stage.reject(rows[1]?.sbCumInvoiceNumber);
+  const { api } = stage.worker.deps;
+  const status = api.status.bind(api);
+  api.status = async (...asked) => {
+    const record = await status(...asked);
+    if (asked[0].platformCustomerId !== exporter.exporterId || record.processingStatus === null) return record;
+    return { ...record, recordFailCount: 0, ebrcBulkGenStatusLst: record.ebrcBulkGenStatusLst.slice(0, 1) };
+  };
+  const filing = await stage.file(exporter, rows);
+  const { attention } = await stage.until(filing, 'overdue');
+  expect(attention).toContain('--as not-filed --note TEXT');
+  // The window counts from the record's first sight.
+  await eventually(() =>
+    stage.resolve(filing, 'not-filed').then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await filing.result()).toMatchObject({ state: 'partly_certified', counts: { certified: 1, errored: 1 } });
+  api.status = status;
+});
+
 it('is asked about once more where the service refuses the next send, and frees its rows on a person’s word', async () => {
   const { exporter, filing } = await stage.lost('drop-before-accept', { times: 1 });
   await stage.settleWindowOver(filing);
@@ -142,6 +167,11 @@ it('tells who approves a filing that is given up at the same time which of the t
       ]);
       await filing.result();
       const recorded = (await findFiling(stage.ledger.pool, 'test', filingId ?? ''))?.approvedBy;
+      const { rows: unjudged } = await stage.ledger.pool.query(
+        'SELECT kind FROM words w WHERE filing_id = $1 AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)',
+        [filingId],
+      );
+      expect(unjudged).toEqual([]);
       return { approved: approved.status, recorded };
     }),
   );

@@ -449,7 +449,7 @@ it('may be given up while it is overdue; what was sent stays live', async () => 
 });
 
 it('refuses a resolve while only PDFs are missing, instead of keeping it', async () => {
-  const { filing } = await stage.start([['download-pdf', 'pdf-not-found', { every: 1 }]]);
+  const { filing } = await stage.start([['download-pdf', 'html-body', { status: 413, every: 1 }]]);
   await stage.until(filing, 'processing');
   await stage.pass(6);
   const { filingId, requestId } = await stage.until(filing, 'overdue');
@@ -458,7 +458,11 @@ it('refuses a resolve while only PDFs are missing, instead of keeping it', async
     cause: { message: expect.stringContaining('only certificates are missing') as string },
   });
   stage.sandbox.clearFaults();
-  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
+  const { rows } = await filing.result();
+  expect(rows).toMatchObject([{ state: 'certified', document: expect.any(String) as string }]);
+  const again = `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'collecting_again'`;
+  const told = expect.stringMatching(`^PDF of ${rows[0]?.eBRCNumber}: `) as string;
+  expect((await stage.ledger.select(again, filingId))[0]).toEqual({ text: told });
 });
 
 it('still gets the PDFs of what is certified when it is given up, and what is rejected can be corrected', async () => {

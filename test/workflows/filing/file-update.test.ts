@@ -9,7 +9,7 @@ import {
   type Client,
   type WorkflowHandle,
 } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure, RawValue } from '@temporalio/common';
 import type { FileInput } from '../../../src/domain/contracts';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { filingWorkflowId } from '../../../src/domain/names';
@@ -177,6 +177,30 @@ describe('a caller in another language', () => {
       message,
       details: [{ code: 'refused', errors: [{ code: 'refused', message }] }],
     });
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  });
+
+  it('is refused where its input cannot be read, which stops no workflow', async () => {
+    const exporter = await stage.exporter();
+    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    await ask(input);
+    const filing = handleOf(input);
+    await stage.until(filing, 'awaiting_approval');
+    for (const [encoding, data] of [
+      ['json/plain', `{"message":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
+      ['json/plain', '{"message":'],
+      ['json/protobuf', '{}'],
+    ] as const) {
+      const payload = { metadata: { encoding: Buffer.from(encoding) }, data: Buffer.from(data) };
+      const args = [RawValue.fromPayload(payload)] as unknown as [FileInput];
+      expect(await failureOf(filing.executeUpdate(fileUpdate, { args }))).toMatchObject({ type: 'refused' });
+      await filing.signal('credentialsRenewed', args[0]);
+      const { client } = stage.env;
+      const options = { workflowId: `own/${randomUUID()}`, taskQueue: stage.worker.taskQueue, args };
+      await expect(client.workflow.execute('fileRemittances', options)).rejects.toMatchObject({
+        cause: { type: 'invalid_input' },
+      });
+    }
     expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
   });
 });
