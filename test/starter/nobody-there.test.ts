@@ -30,7 +30,6 @@ const EMAIL = 'asha@example.test';
 const database = useTestDatabase();
 const server = useDevServer();
 let env: Record<string, string>;
-jest.setTimeout(120_000);
 
 beforeAll(async () => {
   await knowExporter(database);
@@ -55,11 +54,6 @@ async function problemOf(args: string[], more: Record<string, string> = {}, inpu
   if (!error) throw new Error('no error was printed');
   return error;
 }
-
-it('a namespace that Temporal does not have', async () => {
-  const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
-  expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);
-});
 
 it('a ledger whose first migration has not been committed yet', async () => {
   const young = await createTestDatabase();
