@@ -254,7 +254,7 @@ it('takes Errored with nothing listed for a statement alone', async () => {
     recordFailCount: null,
   });
   expect(await poll(of.filingId)).toMatchObject({ outcome: 'not_yet' });
-  expect(await requests(of.filingId)).toEqual([[requestId, 'followed', 'errored_empty']]);
+  expect(await requests(of.filingId)).toEqual([[requestId, 'followed', 'errored']]);
 });
 
 it('frees no row by counts that fit only with a certificate that its record does not list', async () => {

@@ -160,7 +160,7 @@ describe('a record that is not final', () => {
     const counts = { recordProCount: count, recordFailCount: count };
     const status = record({ processingStatus: 'Errored', ...counts, errorDetails: ['ERR08: record count'] });
     expect(judgeStatus([one], status)).toMatchObject({
-      verdict: 'errored_empty',
+      verdict: 'errored',
       rows: [{ outcome: 'errored', errors: ['ERR08: record count'] }],
     });
   });

@@ -73,7 +73,7 @@ describe('the window', () => {
 
   it('is started again by another statement too', async () => {
     const { party, filingId, requestId, subject } = await unknownRequest();
-    await poll(filingId, requestId, 'errored_empty', minutesLater(200));
+    await poll(filingId, requestId, 'errored', minutesLater(200));
     await party.look(minutesLater(300));
     expect(await absent(subject, { at: minutesLater(300) })).toMatchObject({ code: 'too_early' });
   });
