@@ -138,7 +138,7 @@ describe('the record of a request that we were answered with', () => {
     const { filingId, requestId } = await asked('us');
     records.set(requestId, { ...ERRORED, recordResCount: null, recordProCount: null, recordFailCount: null });
     await expectPoll(filingId, 'not_yet', 'submitted');
-    expect(await requests(filingId)).toEqual([[requestId, 'followed', 'errored_empty']]);
+    expect(await requests(filingId)).toEqual([[requestId, 'followed', 'errored']]);
   });
 
   it('asks a person about a number that existed before the send, and about one that another row has', async () => {

@@ -184,14 +184,13 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
       await settleSubmission(client, { filingId, submission, state: 'settled', at });
     return { outcome: 'filed' };
   }
-  const both = others.flatMap((other) =>
-    other.certificates.filter((each) => word.certificates.some((own) => isSame(own, each))),
-  );
-  const agreed = word.certificates.filter((own) => both.some((each) => isSame(own, each)));
-  if (agreed.length < word.certificates.length)
+  const theirs = others.flatMap(({ certificates }) => certificates);
+  if (!word.certificates.every((own) => theirs.some((each) => isSame(own, each))))
     return stands(`${word.by} is the first to name these certificates; somebody else has to name the same`);
   const asked = rows.flatMap(({ position, sourceRow }) =>
-    agreed.filter(({ row }) => row === sourceRow).map(({ eBRCNumber }) => ({ position, eBRCNumber, eBRCDate: null })),
+    word.certificates.flatMap(({ row, eBRCNumber }) =>
+      row === sourceRow ? [{ position, eBRCNumber, eBRCDate: null }] : [],
+    ),
   );
   const named = await judgeNamed(client, { filingId, certificates: asked });
   const contradicted = [...named.contradictions];
