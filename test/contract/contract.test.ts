@@ -273,7 +273,7 @@ describe('filing', () => {
     expect((await stage.run(args)).stdout).toContain('--again 2');
     const wrong = await json([...args, '--again', '5'], 3);
     expect(wrong).toMatchObject({ state: 'refused', errors: [{ code: 'wrong_number' }] });
-    expect((await run([...args, '--again', '1'])).code).toBe(2);
+    for (const none of ['1', '99999999999']) expect((await run([...args, '--again', none])).code).toBe(2);
     const again = await json<Filing>([...args, '--again', '2']);
     expect(again).toMatchObject({ state: 'certified', n: 2, workflowId: 'file/test/CON-14/2' });
     expect(await json([...args, '--again', '2'])).toMatchObject({ filingId: again.filingId });

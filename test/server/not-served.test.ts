@@ -173,6 +173,11 @@ it('refuses wrong addresses and queries', async () => {
       [400, 'bad_cursor'],
     ],
     [
+      'a cursor of a NUL',
+      `/v1/exporters?cursor=${Buffer.from('"\\u0000"').toString('base64url')}`,
+      [400, 'bad_cursor'],
+    ],
+    [
       'a time that is none',
       `/v1/filings?cursor=${Buffer.from('["-1","x"]').toString('base64url')}`,
       [400, 'bad_cursor'],

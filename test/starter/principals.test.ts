@@ -57,6 +57,7 @@ it('refuses roles and names that cannot be', async () => {
     ['x', '--role', 'checker', '--system'],
     ['...', '--role', 'viewer'],
     ['x'.repeat(101), '--role', 'viewer'],
+    ['x', '--role', 'viewer', '--expires', '99999999d'],
   ]) {
     expect([args, (await run('add', ...args)).code]).toEqual([args, 2]);
   }

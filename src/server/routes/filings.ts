@@ -4,6 +4,7 @@ import { MAY } from '../../domain/principal';
 import { fileInput } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
 import { FILING_STATES } from '../../domain/filing/states';
+import { MAX_FILINGS_OF_REFERENCE } from '../../domain/names';
 import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { standingOfReference } from '../../ledger/filings/filings';
@@ -40,7 +41,7 @@ const filingInput = z.strictObject({
     .number()
     .int()
     .min(1)
-    .max(1_000_000)
+    .max(MAX_FILINGS_OF_REFERENCE)
     .optional()
     .describe('the next number, to file a reference again whose rows are all free'),
   channel: z.enum(['auto', 'push', 'bulk']).optional(),
