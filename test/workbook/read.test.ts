@@ -444,6 +444,11 @@ describe('workbooks of other programs', () => {
     );
   });
 
+  test('rows and cells without addresses', async () => {
+    const sheet = `<sheetData><row>${header((text) => `<c t="inlineStr"><is><t>${text}</t></is></c>`)}</row><row>${row(() => '', 46027)}</row></sheetData>`;
+    expect((await readWorkbook(await zipOf(rawParts(sheet)))).rows).toEqual(expected);
+  });
+
   test('prefixed element names and ISO date cells', async () => {
     const plain = `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, 0)}</row></sheetData>`;
     const prefixed = plain
