@@ -16,6 +16,7 @@ import {
 import { consentsOf } from '../../support/consents';
 import { saveExporter } from '../../../src/ledger/exporters/exporters';
 import { createVault, handIn } from '../../../src/ledger/vault/vault';
+import { customerRecord } from '../filing-support';
 import { useTestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
 import { fuseBlownUntil, pruneFailedChecks, recordFailedCheck } from '../../../src/ledger/vault/credential-fuse';
@@ -29,9 +30,7 @@ beforeAll(async () => {
 
 async function newExporter(): Promise<string> {
   const id = randomUUID();
-  const nothing = { companyName: null, iec: null, address: null, isActive: null, hasDgftCredentials: null };
-  const customer = { id, name: 'Asha', email: `${id}@example.test`, ...nothing, dgftApiStatus: null };
-  await saveExporter(database.pool, customer, 'test', new Date());
+  await saveExporter(database.pool, { ...customerRecord(id), iec: null }, 'test', new Date());
   return id;
 }
 
