@@ -73,7 +73,6 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   const searchAttributes = await ensureSearchAttributes(connection, namespace, logger);
 
   const dataConverter = dataConverterOf(config.payloadKeys, {
-    bounded: true,
     onUnreadable: (error) => {
       metrics.count('ebrc_codec_failures', { reason: error.code });
       logger.error({ code: error.code, why: error.message }, 'a payload does not open');

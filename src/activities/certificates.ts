@@ -6,7 +6,6 @@ import { readDetailsToRead } from '../ledger/certificates/certificates';
 import { markArchived, postponePdf, readMissing, readPdfToFetch } from '../ledger/certificates/pdfs';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
-import { windowIsOver } from '../ledger/gates/absence';
 import { countOpenRows } from '../ledger/rows/filing-rows';
 import { withTransaction } from '../ledger/pool';
 import type { CredentialVersion } from '../ledger/vault/credentials';
@@ -143,12 +142,11 @@ async function fillRows(
   let moved: FilingNow | null = null;
   for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
     if (submittedAt === null || state === 'settled' || state === 'released') continue;
-    const args = { filingId, submission, exporterId, at: new Date(clock()) };
+    const args = { filingId, submission, exporterId, settleMs: settings.settleAfterMs, at: new Date(clock()) };
     await withStepHeartbeat(() =>
       withTransaction(pool, async (client) => {
         const filing = await lockFiling(client, filingId);
-        const windowOver = await windowIsOver(client, { ...args, settleMs: settings.settleAfterMs });
-        const { openRows } = await certifyByDetails(client, { ...args, windowOver });
+        const { openRows } = await certifyByDetails(client, args);
         if (filing && openRows === 0) moved = await moveOnSettled(client, settings, filing, args.at);
       }),
     );

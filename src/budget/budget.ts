@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RATE_CLASSES, RATE_LIMITS, type RateClass } from '../domain/names';
+import { modeOfKey, RATE_CLASSES, RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './gate';
 import { createTicketQueue } from './ticket-queue';
 import { BudgetStoppedError, type Budget, type BudgetSlot } from './ports';
@@ -47,9 +47,9 @@ const MAX_TASKS = 20;
 const STOP_WITHIN_MS = 2_000;
 const CLOSE_WITHIN_MS = 3_000;
 
-/** SHA-256 of the API key, hex; identifies the budget instead of the key. */
+/** The API key's mode and SHA-256, hex; identifies the budget instead of the key. */
 export function hashOfKey(apiKey: string): string {
-  return createHash('sha256').update(apiKey).digest('hex');
+  return `${modeOfKey(apiKey)}:${createHash('sha256').update(apiKey).digest('hex')}`;
 }
 
 /**

@@ -14,7 +14,7 @@ export type BudgetStore = ReturnType<typeof createBudgetStore>;
 
 /**
  * A budget's shared state. A method takes one round trip (`refused` two), never waits for a slot and may be repeated.
- * Times are PostgreSQL's. @param keyHash SHA-256 of the API key, hex, because the key is never stored
+ * Times are PostgreSQL's. @param keyHash names the API key, which is never stored
  */
 export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; keyHash: string; owner: string }) {
   /** The answer's headers arrived, so the service has counted the call by now. */

@@ -1,7 +1,7 @@
 /** Inputs and results of the workflows, for callers in any Temporal SDK. `schemas/` is generated from this file. */
 import { z } from 'zod';
 import { FILING_STATES } from './filing/states';
-import { namesAnotherFiling } from './names';
+import { MAX_FILINGS_OF_REFERENCE, namesAnotherFiling } from './names';
 import { isStorable } from './text';
 
 /** A text that PostgreSQL can store. */
@@ -125,7 +125,7 @@ export const fileInput = z
       .number()
       .int()
       .min(1)
-      .max(1_000_000)
+      .max(MAX_FILINGS_OF_REFERENCE)
       .default(1)
       .describe('number of the filing within its reference: 1, then one more for each correction and each --again'),
     awaitUpdate: z

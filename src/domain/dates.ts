@@ -178,12 +178,15 @@ const UNIT_MS = { ms: 1, s: 1_000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as cons
 
 export const DURATION_FORM = 'a number with ms, s, m, h or d, such as 90s or 1.5h';
 
-/** Parses `250ms`, `90s`, `10m`, `1.5h` or `2d` into whole milliseconds, rounded; null for any other text. */
+/** A longer time before or after now is none that PostgreSQL or a report knows. */
+export const LONGEST_DURATION = '36500d';
+
+/** Parses `250ms`, `90s`, `10m`, `1.5h` or `2d` into whole milliseconds, rounded; null for any other or longer text. */
 export function parseDuration(text: string): number | null {
   const found = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/.exec(text.trim());
   if (!found) return null;
   const ms = Math.round(Number(found[1]) * UNIT_MS[found[2] as keyof typeof UNIT_MS]);
-  return Number.isSafeInteger(ms) ? ms : null;
+  return ms <= Number.parseInt(LONGEST_DURATION) * DAY_MS ? ms : null;
 }
 
 /** The shortest form of a duration: `90s`, `10m`, `250ms`. */

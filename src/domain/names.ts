@@ -45,6 +45,9 @@ export function filingName({ reference, n }: { reference: string; n: number }): 
   return n === 1 ? reference : `${reference}#${n}`;
 }
 
+/** The highest number of a filing under one reference. */
+export const MAX_FILINGS_OF_REFERENCE = 1_000_000;
+
 /** Whether a reference looks like the name of another filing (`A#2`, an id), which commands would find instead. */
 export const namesAnotherFiling = (reference = ''): boolean =>
   /#\d+$|^file\/(test|live)\/|^F[0-9A-F]{15}$/u.test(reference);

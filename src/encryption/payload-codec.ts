@@ -15,11 +15,6 @@ const CONTEXT = Buffer.from('temporal payload');
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
 
-const NULL: Payload = { metadata: { encoding: utf8.encode('json/plain') }, data: utf8.encode('null') };
-
-/** Rows of a filing have about 75,000 values in 2 MB, Temporal's limit of a payload. */
-const MAX_VALUES = 100_000;
-
 /**
  * Encrypts payloads with AES-256-GCM under the first key, whose id is in the metadata. Decrypts payloads under any of
  * the keys, and passes unencrypted ones through.
@@ -28,17 +23,11 @@ const MAX_VALUES = 100_000;
 export function createPayloadCodec({
   keys,
   onUnreadable,
-  bounded = false,
 }: {
   /** The payload keys, the current one first. */
   keys: readonly EncryptionKey[];
   /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
-  /**
-   * Reads JSON with far too many values as null, which every schema refuses: 2 MB of `{},` take 40 MB in the workflow
-   * thread, and would end one worker after another.
-   */
-  bounded?: boolean;
 }): PayloadCodec {
   const usable = checkedKeys(keys);
   const [current] = usable;
@@ -47,8 +36,7 @@ export function createPayloadCodec({
     // Async, so that it rejects instead of throwing.
     decode: async (payloads) => {
       try {
-        const opened = payloads.map((payload) => decrypt(usable, payload));
-        return await Promise.resolve(bounded ? opened.map(withinBounds) : opened);
+        return await Promise.resolve(payloads.map((payload) => decrypt(usable, payload)));
       } catch (error) {
         if (error instanceof EncryptionError) onUnreadable?.(error);
         throw error;
@@ -87,17 +75,6 @@ function decrypt(keys: readonly EncryptionKey[], payload: Payload): Payload {
   return temporal.api.common.v1.Payload.decode(opened);
 }
 
-function withinBounds(payload: Payload): Payload {
-  if (!text.decode(payload.metadata?.['encoding'] ?? new Uint8Array()).startsWith('json/')) return payload;
-  try {
-    // latin1 is enough: only ASCII characters are counted, whose bytes occur in no other character of UTF-8.
-    refuseExcess(Buffer.from(payload.data ?? new Uint8Array()).toString('latin1'), MAX_VALUES);
-    return payload;
-  } catch {
-    return NULL;
-  }
-}
-
 /** Path of the module. The workflow bundle for encrypted payloads is built with it too. */
 export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-converter'));
 
@@ -108,4 +85,40 @@ export function dataConverterOf(
 ): DataConverter | undefined {
   if (keys.length === 0) return undefined;
   return { payloadCodecs: [createPayloadCodec({ keys, ...options })], failureConverterPath: FAILURE_CONVERTER };
+}
+
+const NULL: Payload = { metadata: { encoding: utf8.encode('json/plain') }, data: utf8.encode('null') };
+
+/** Rows of a filing have about 75,000 values in 2 MB, Temporal's limit of a payload. */
+const MAX_VALUES = 100_000;
+
+/** What is encrypted under a key that the worker lacks is not a caller's fault: its workflow waits for the key. */
+const OTHER_ENCODINGS = ['binary/null', 'binary/plain', ENCODING];
+
+/**
+ * The data converter of workers. It reads what a workflow cannot take as null, which every schema refuses: a failure to
+ * decode fails each workflow task, and 2 MB of `{},` take 40 MB in the workflow thread and would end one worker after
+ * another.
+ */
+export function boundedConverter(converter: DataConverter = {}): DataConverter {
+  const bounds: PayloadCodec = {
+    encode: (payloads) => Promise.resolve(payloads),
+    decode: (payloads) => Promise.resolve(payloads.map((payload) => (isReadable(payload) ? payload : NULL))),
+  };
+  // The first codec decodes last.
+  return { ...converter, payloadCodecs: [bounds, ...(converter.payloadCodecs ?? [])] };
+}
+
+function isReadable({ metadata, data }: Payload): boolean {
+  const encoding = text.decode(metadata?.['encoding'] ?? new Uint8Array());
+  if (encoding !== 'json/plain') return OTHER_ENCODINGS.includes(encoding);
+  // latin1 is enough: only ASCII characters are examined, whose bytes occur in no other character of UTF-8.
+  const json = Buffer.from(data ?? new Uint8Array()).toString('latin1');
+  try {
+    refuseExcess(json, MAX_VALUES);
+    JSON.parse(json);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -235,8 +235,9 @@ function addHealthRoutes(
 
   const look = readinessOf([postgresqlProbe(pool), temporalProbe(temporal)]);
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const stop = { name: 'stopping', ok: !isStopping(), message: isStopping() ? 'the server is stopping' : 'no' };
-    const checks = [...(await look()), stop];
+    const stopping = isStopping();
+    const running = { name: 'running', ok: !stopping, message: stopping ? 'the server is stopping' : 'takes requests' };
+    const checks = [...(await look()), running];
     const ok = checks.every((each) => each.ok);
     return reply.code(ok ? 200 : 503).send({ ok, checks });
   });

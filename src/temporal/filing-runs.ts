@@ -24,11 +24,14 @@ const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
 };
 
 /** Describes the newest run, because lists lag behind. "Not found" gives `gone`. @throws any other failure */
-export async function describeRun(temporal: Client, workflowId: string): Promise<FilingRunStatus> {
+export async function describeRun(
+  temporal: Client,
+  workflowId: string,
+): Promise<FilingRunStatus & { taskQueue?: string }> {
   try {
-    const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
+    const { status, taskQueue, raw } = await temporal.workflow.getHandle(workflowId).describe();
     // Treat an unknown status as running, because nothing may be concluded from it.
-    return { status: STATUS[status.name] ?? 'running', taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0 };
+    return { status: STATUS[status.name] ?? 'running', taskQueue, taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0 };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { status: 'gone', taskAttempt: 0 };
     throw error;

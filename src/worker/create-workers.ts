@@ -18,6 +18,7 @@ import type { Deps } from '../activities/dependencies';
 import type { StoppableBudget } from '../budget/budget';
 import { CONCURRENT_WORKFLOW_TASKS } from '../config/values';
 import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
+import { boundedConverter } from '../encryption/payload-codec';
 import type { Telemetry } from '../telemetry/open-telemetry';
 import type { Metrics } from './metrics';
 import { PollLagInterceptor } from './observe';
@@ -118,7 +119,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
     namespace,
-    dataConverter,
+    dataConverter: boundedConverter(dataConverter),
     activities: createActivities(deps),
     ...versionOf(options.deployment),
     shutdownGraceTime: graceMs,

@@ -95,7 +95,9 @@ export async function downloadAll(given: {
       } catch (error) {
         if (isCancellation(error)) throw error;
         // Keep a failure that pauses the filing; another lane's failure must not replace it.
-        if (!mustStop()) batch.failure = readFailure(error);
+        if (mustStop()) continue;
+        batch.failure = readFailure(error);
+        if (!mustStop()) batch.failure.message = `PDF of ${next}: ${batch.failure.message}`;
       }
     }
   };

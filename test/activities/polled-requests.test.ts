@@ -1,6 +1,7 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
 import type { RequestStatus } from '../../src/api/schemas/filings';
 import { needExporter } from '../../src/ledger/exporters/exporters';
+import { saveIrms } from '../../src/ledger/exporters/irms';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { recordRelease } from '../../src/ledger/gates/held-rows';
@@ -12,7 +13,7 @@ import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { type FilingRow, readRows } from '../../src/ledger/rows/filing-rows';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
+import { EXPORTER, irmRecord, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { detailOf } from '../reports/ledger-of-a-month';
 import { useTestDatabase } from '../support/postgres';
@@ -137,7 +138,7 @@ describe('the record of a request that we were answered with', () => {
     const { filingId, requestId } = await asked('us');
     records.set(requestId, { ...ERRORED, recordResCount: null, recordProCount: null, recordFailCount: null });
     await expectPoll(filingId, 'not_yet', 'submitted');
-    expect(await requests(filingId)).toEqual([[requestId, 'followed', 'errored_empty']]);
+    expect(await requests(filingId)).toEqual([[requestId, 'followed', 'errored']]);
   });
 
   it('asks a person about a number that existed before the send, and about one that another row has', async () => {
@@ -172,11 +173,32 @@ describe('the record of a request that we were answered with', () => {
     expect(await ledger.select(adoption, filingId)).toEqual([{ adoption: 'persons' }]);
   });
 
+  it('frees no row by counts that fit only with a certificate that it does not list', async () => {
+    const filingId = await open(
+      ledger,
+      'COUNTS',
+      rowsOf({ sbCumInvoiceNumber: '3000001' }, { sbCumInvoiceNumber: '3000002' }),
+    );
+    const attemptId = await attempts.opened(filingId);
+    await attempts.mark(attemptId);
+    await move(ledger, filingId, 'submitting', 'processing');
+    const requestId = await accept({ attemptId }, 'R-COUNTS');
+    // Found by its details, and perhaps a twin that was filed by hand: then it is this row that failed.
+    const certificates = [{ position: 0, eBRCNumber: 'EB-TWIN', eBRCDate: null }];
+    await withTransaction(ledger.pool, (client) =>
+      certifyByPersons(client, { filingId, submission: 1, exporterId: EXPORTER, at: NOW, certificates }),
+    );
+    records.set(requestId, { processingStatus: 'Processed', recordResCount: 2, recordProCount: 1, recordFailCount: 1 });
+    expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
+    expect(await requests(filingId)).toEqual([[requestId, 'followed', 'errored']]);
+    expect((await attempts.rows(filingId)).map(({ state }) => state)).toEqual(['certified', 'submitted']);
+  });
+
   it('of another filing’s rows alone may be wrong, and is no end', async () => {
     const { filingId, requestId } = await asked('us');
     await record(requestId, filingId, { ...PROCESSED, sbCumInvoiceNumber: '7654321', eBRCNumber: 'EB-STRANGE' });
     await expectPoll(filingId, 'not_yet', 'submitted');
-    expect(await requests(filingId)).toEqual([[requestId, 'followed', null]]);
+    expect(await requests(filingId)).toEqual([[requestId, 'followed', 'incomplete']]);
   });
 
   it('tells the IEC of an exporter, from records of its own rows alone', async () => {
@@ -203,7 +225,7 @@ describe('the record of a request that a person named', () => {
         await record(requestId, filingId, { ...outcome, ...nameless });
         await expectPoll(filingId, 'not_yet', 'submitted');
       }
-    expect(await requests(filingId)).toEqual([[requestId, 'followed', null]]);
+    expect(await requests(filingId)).toEqual([[requestId, 'followed', 'incomplete']]);
   });
 
   it('certifies a row once the details of its certificate are the row’s', async () => {
@@ -237,6 +259,30 @@ describe('the record of a request that a person named', () => {
     meanwhile = () => endRequest(ledger.pool, { filingId, submission: 1, requestId }, end);
     await expectPoll(filingId, 'doubt', 'submitted');
     meanwhile = () => Promise.resolve();
+  });
+
+  it('is judged anew where a late answer makes the request our own while the service answers', async () => {
+    const { filingId, attemptId, requestId } = await asked('person');
+    await record(requestId, filingId, { ...ERRORED, sbCumInvoiceNumber: '7654321' });
+    meanwhile = () => accept({ attemptId }, requestId);
+    await expectPoll(filingId, 'not_yet', 'submitted');
+    meanwhile = () => Promise.resolve();
+    expect(await requests(filingId)).toEqual([[requestId, 'followed', null]]);
+    await record(requestId, filingId, { ...PROCESSED, eBRCNumber: `EB-OWN-${filingId}` });
+    await expectPoll(filingId, 'settled', 'certified');
+  });
+
+  // A record names the number of an IRM, and neither it nor the details name its AD code.
+  it('is a question where the number of the IRM is known under two AD codes', async () => {
+    const { filingId, requestId } = await asked('person');
+    const eBRCNumber = `EB-TWO-CODES-${filingId}`;
+    await record(requestId, filingId, { ...PROCESSED, eBRCNumber });
+    await show(filingId, eBRCNumber, 1);
+    const { iec } = await needExporter(ledger.pool, EXPORTER);
+    const other = { ...irmRecord(10_000, iec), remittanceAdCode: '6390005' };
+    await saveIrms(ledger.pool, EXPORTER, [other], NOW);
+    await expectPoll(filingId, 'doubt', 'submitted', 'another IRM of the same number');
+    await ledger.select("DELETE FROM irms WHERE exporter_id = $1 AND ad_code = '6390005'", EXPORTER);
   });
 
   it('with Errored is a statement alone', async () => {

@@ -84,7 +84,7 @@ const wordOf = (filingId: string, attemptId: string, more: Partial<WordInput> = 
   ...more,
 });
 
-const UNKNOWN = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
+const UNKNOWN = { statement: 'unknown_request' as const, ageMs: 0, at: NOW };
 /** A filing whose attempt was answered with a request, which the service says it does not know. */
 async function denied(more: Partial<StoredAnswer> = {}) {
   const { filingId, attemptId } = await unanswered();

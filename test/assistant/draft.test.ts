@@ -174,11 +174,22 @@ it('is edited and filed to the certificates', async () => {
   expect(view.rows.every(({ eBRCNumber, document }) => eBRCNumber !== null && document !== null)).toBe(true);
 }, 120_000);
 
-it('drafts nothing that is mapped already', async () => {
+it('drafts nothing that is mapped already, and what is mapped in part', async () => {
   const path = join(stage.folder, 'again.xlsx');
   const { code, json } = await stage.ebrc(['draft', '--exporter', EXPORTER, folder, '-o', path, '--json'], { env });
   expect(code).toBe(3);
   expect(json()).toMatchObject({ errors: [{ code: 'nothing_to_draft' }] });
+
+  // A bill whose value its PDF does not show, of which the ledger knows a part to be open.
+  const list = join(stage.folder, 'invoices.csv');
+  const columns = 'exporter,document,document_type,date,amount,currency';
+  await writeFile(list, `${columns}\n${EXPORTER},4512345,101,2026-06-20,100000,USD\n`);
+  expect((await stage.ebrc(['invoices', 'import', list])).code).toBe(0);
+  const bills = join(stage.folder, 'shipping-bills');
+  await mkdir(bills);
+  await writeFile(join(bills, '1.pdf'), scriptedPdf({ data: bill('4512345', '2026-06-20', '') }));
+  const rest = await stage.ebrc(['draft', '--exporter', EXPORTER, bills, '-o', path, '--json'], { env });
+  expect(rest.json<Json>()).toMatchObject({ rows: 1, files: [{ error: null }] });
 });
 
 it('drafts invoices alone as services, or as requested; and asks for the kind of a PDF that nothing shows', async () => {

@@ -1,7 +1,7 @@
 /**
  * What the ledger records of a filing is a behaviour of the protocol's model, or the check of a chaos run refuses it.
  */
-import { closeNotSent, markSending, openAttempt, readAttempt, settleRows } from '../ledger/ledger-steps';
+import { markSending, openAttempt, readAttempt, settleRows } from '../ledger/ledger-steps';
 import { checkHistory, type HistoryCheck } from '../../chaos/history/check';
 import { forgetChanges, readChanges, recordChanges } from '../../chaos/history/recorder';
 import { knownSteps } from '../../chaos/history/model-steps';
@@ -31,12 +31,10 @@ async function filing() {
   const filingId = await open(ledger, `HISTORY-${filings}`, rows);
   const attemptId = (number: number) => attemptIdOf(filingId, 1, number);
   const inTurn = <T>(work: Parameters<typeof withTransaction<T>>[1]) => withTransaction(pool, work);
-  const openNext = () => inTurn((client) => openAttempt(client, { filingId, submission: 1, at: NOW }));
-  await openNext();
+  await inTurn((client) => openAttempt(client, { filingId, submission: 1, at: NOW }));
   await move(ledger, filingId, 'submitting');
   return {
     filingId,
-    openNext,
     mark: (number: number) =>
       inTurn((client) =>
         markSending(client, { attemptId: attemptId(number), sender: `sender-${number}`, payloadHash: 'hash', at: NOW }),
@@ -49,20 +47,11 @@ async function filing() {
           at: NOW,
         }),
       ),
-    notSent: (number: number, kind?: string) =>
-      inTurn((client) => {
-        const close = { attemptId: attemptId(number), sender: `sender-${number}`, reason: 'not_sent', at: NOW };
-        return closeNotSent(client, kind === undefined ? close : { ...close, answer: { kind } });
-      }),
     read: (number: number) => inTurn((client) => readAttempt(client, { attemptId: attemptId(number), at: NOW })),
     certify: () =>
       inTurn((client) => {
-        const verdict = {
-          position: 0,
-          outcome: 'certified',
-          eBRCNumber: `EBRC${filings}`,
-          eBRCDate: '10022026',
-        } as const;
+        const number = { eBRCNumber: `EBRC${filings}`, eBRCDate: '10022026' };
+        const verdict = { position: 0, outcome: 'certified' as const, ...number };
         return settleRows(client, { filingId, exporterId: EXPORTER, verdicts: [verdict], at: NOW });
       }),
     forge: (sql: string) => pool.query(sql, [filingId]),
@@ -78,36 +67,6 @@ it('follows a filing from its first attempt to its certificate', async () => {
   await move(ledger, filingId, 'collecting', 'certified');
   const { steps, refused } = await check();
   expect({ steps: steps > 5, refused }).toEqual({ steps: true, refused: [] });
-});
-
-it('follows one that is sent by its fourth attempt, with a certificate in the place of an answer', async () => {
-  const { filingId, mark, notSent, read, openNext, certify } = await filing();
-  await mark(1);
-  await notSent(1);
-  await openNext();
-  await read(2);
-  await openNext();
-  await mark(3);
-  await notSent(3);
-  await openNext();
-  await mark(4);
-  await move(ledger, filingId, 'outcome_unknown');
-  await certify();
-  await move(ledger, filingId, 'collecting', 'certified');
-  expect((await check()).refused).toEqual([]);
-});
-
-it('follows one that was refused twice before it was sent', async () => {
-  const { filingId, mark, notSent, openNext, accept } = await filing();
-  for (const number of [1, 2]) {
-    await mark(number);
-    await notSent(number, 'documents_unavailable');
-    await openNext();
-  }
-  await mark(3);
-  await accept(3);
-  await move(ledger, filingId, 'processing');
-  expect((await check()).refused).toEqual([]);
 });
 
 it('refuses the mark of an attempt that was closed', async () => {

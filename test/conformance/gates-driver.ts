@@ -139,6 +139,11 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
     if (!begun) return;
     const at = begun.minute;
     await readBalancesAgain(ledger, EXPORTER, minutesLater(at));
+    // The authority has used what it certified.
+    await pool.query(
+      `UPDATE irms SET available = amount - (SELECT count(*) FROM filing_rows WHERE state = 'certified') WHERE exporter_id = $1`,
+      [EXPORTER],
+    );
     if (complete) {
       await pool.query(
         `INSERT INTO certificates (party_id, exporter_id, ebrc_number, document_key, document_no, detail, first_seen_at)
@@ -220,7 +225,7 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
     ([person = 0, filing = 0], ...rest) =>
       said(expected, () => more)([person, 2 * filing], ...rest);
   const state = (a: number, statement: Statement | null, id = requestId(a)) =>
-    inTurn(a, (client) => notePoll(client, request(a, id), { statement, incomplete: false, ageMs: 1, at: now() }));
+    inTurn(a, (client) => notePoll(client, request(a, id), { statement, ageMs: 1, at: now() }));
   /** The service's own statement of a request is concluded from. */
   const conclude = async (a: number, id = requestId(a)) => {
     const args = { subject: request(a, id), settleMs: SETTLE_MS, unseen: false, notOurs: [], reason: 'x', at: now() };

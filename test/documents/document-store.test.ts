@@ -145,6 +145,24 @@ describe('an object store that', () => {
     };
     await expect(store().put(document)).rejects.toThrow('refuses to create it, and does not have it');
   });
+
+  test('answers without a body is reported with its status, and which object it was asked for', async () => {
+    let refused = '';
+    answer = ({ method = '' }, response) => {
+      const status = method === refused ? 403 : 200;
+      response.writeHead(status, { etag: '"x"' }).end(method === 'PUT' && status === 200 ? '<CopyObjectResult/>' : '');
+    };
+    const { name, kind } = document;
+    for (const [method, call] of [
+      ['PUT', () => store().setAside({ name, kind })],
+      ['DELETE', () => store().setAside({ name, kind })],
+      ['HEAD', () => store().exists(`${name}.pdf`)],
+      ['GET', () => store().read(`${name}.pdf`)],
+    ] as const) {
+      refused = method;
+      await expect(call()).rejects.toThrow('s3://bucket/EBRC2026001.pdf: the object store answered 403');
+    }
+  });
 });
 
 describe('the address of a bucket', () => {

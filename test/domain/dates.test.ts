@@ -115,7 +115,7 @@ describe('durations', () => {
     [' 5 m ', 300_000],
     ['0s', 0],
   ])('%s is %d ms', (text, ms) => expect(parseDuration(text)).toBe(ms));
-  it.each(['', '10', 'm', '-5s', '1e3s', '5 min', '5M', '1h30m', '1.s', '99999999999999999d'])('%j is none', (text) =>
+  it.each(['', '10', 'm', '-5s', '1e3s', '5 min', '5M', '1h30m', '1.s', '36501d'])('%j is none', (text) =>
     expect(parseDuration(text)).toBeNull(),
   );
   it('are read back as they are written', () =>

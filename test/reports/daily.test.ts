@@ -8,6 +8,7 @@ import type { Report, Value } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
 import { writeReportWorkbook } from '../../src/reports/write-workbook';
 import { askAbout } from '../../src/ledger/questions/questions';
+import { hashOfKey } from '../../src/budget/budget';
 import { saveIrms } from '../../src/ledger/exporters/irms';
 import { EXPORTER, irmRecord, knowExporter, open, readBalance, rowsOf as mappingRows } from '../ledger/filing-support';
 import { useTestDatabase } from '../support/postgres';
@@ -110,10 +111,19 @@ it('counts rows from the upload to the archive', () => {
   expect(trend('funnel')).toEqual([0, 2, 0, 2, 1, 0, 0]);
 });
 
-it('measures how long the authority takes', () => {
+it('measures how long the authority takes', async () => {
   const hours = { p50_hours: 3, p95_hours: 4.8, max_hours: 5 };
   expect(figures('latency')).toEqual({ requests: 2, ...hours, over_2h: 0.5, over_4h: 0.5 });
   expect(group('latency').charts?.[0]?.series[0]?.values).toEqual([0, 0, 1, 0, 0, 1, 0]);
+  // A send that nobody answered has no such time, whatever ended it.
+  const end = (at: Date | null) =>
+    ledger.pool.query(
+      'UPDATE submissions SET terminal_at = $2 WHERE filing_id = (SELECT filing_id FROM filings WHERE reference = $1)',
+      [EVIL, at],
+    );
+  await end(before(0, 1));
+  expect(figures('latency', await dailyReport(ledger.pool, requestOf()))).toEqual(figures('latency'));
+  await end(null);
 });
 
 it('ranks rejections by code, exporter and port', () => {
@@ -197,10 +207,16 @@ it('is made while no other is: each takes a connection, and who may look asks as
 });
 
 it('is of one mode alone', async () => {
+  await ledger.pool.query(
+    `INSERT INTO budget_tickets (ticket, key_hash, rate_class, owner, lease_until)
+     SELECT gen_random_uuid(), $1, 'push', gen_random_uuid(), clock_timestamp() + interval '1 hour'`,
+    [hashOfKey('dev_key')],
+  );
+  expect(figures('quota', await dailyReport(ledger.pool, requestOf()))).toMatchObject({ waiting: 1 });
   const live = await dailyReport(ledger.pool, requestOf({ mode: 'live' }));
   expect(figures('unknown', live)).toMatchObject({ filings: 0 });
   expect(figures('archive', live)).toMatchObject({ certificates: 0 });
-  expect(figures('quota', live)).toMatchObject({ calls: 0, refused: 0 });
+  expect(figures('quota', live)).toMatchObject({ calls: 0, refused: 0, waiting: 0 });
 });
 
 it('lists the filings that wait for somebody, until they have moved on', async () => {

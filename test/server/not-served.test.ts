@@ -11,12 +11,12 @@ import { createPool } from '../../src/ledger/pool';
 import type pg from 'pg';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { problemOf } from '../../src/server/http/failures';
-import { inApiTerms } from '../../src/server/http/problem';
 import { refusal } from '../../src/starter/errors';
 import { everyRoute } from './every-route';
-
-import { askDoor, KAVERI, messageOf, onboard, useDoorStage } from './door-stage';
-import type { ProblemBody, Reply } from './door-stage';
+import { askDoor, KAVERI, messageOf, onboard, useDoorStage, type ProblemBody, type Reply } from './door-stage';
+import { EventEmitter } from 'node:events';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createMemoryRoom } from '../../src/server/http/memory-room';
 
 const stage = useDoorStage(onboard);
 
@@ -170,6 +170,11 @@ it('refuses wrong addresses and queries', async () => {
     [
       'a cursor of SQL',
       `/v1/filings?cursor=${Buffer.from('["now()","x"]').toString('base64url')}`,
+      [400, 'bad_cursor'],
+    ],
+    [
+      'a cursor of a NUL',
+      `/v1/exporters?cursor=${Buffer.from('"\\u0000"').toString('base64url')}`,
       [400, 'bad_cursor'],
     ],
     [
@@ -335,7 +340,7 @@ describe('while a server is away', () => {
         checks: [
           { name: 'postgresql', ok: false },
           { name: 'temporal', ok: true },
-          { name: 'stopping', ok: true },
+          { name: 'running', ok: true, message: 'takes requests' },
         ],
       });
     } finally {
@@ -427,20 +432,22 @@ describe('while a server is away', () => {
     }
     expect(answer('validation_failed')).toMatchObject({ status: 422, code: 'validation_failed' });
   });
+});
 
-  it('names the routes for the commands of a text', () => {
-    const shown = inApiTerms('Look at the evidence in `ebrc show`, and at `ebrc show`.');
-    expect(shown).toBe('Look at the evidence in GET /v1/filings/{filing}/evidence, and at GET /v1/filings/{filing}.');
-  });
-
-  it('without a worker', async () => {
-    const door = await stage.another({ taskQueue: 'nobody-polls-this' });
-    try {
-      const json = await filing('AWAY-2');
-      const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'POST', '/v1/filings', { token, json });
-      expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'no_worker', '15']);
-    } finally {
-      await door.close();
-    }
-  });
+it('keeps half of its room for others, and gives back what was read', () => {
+  const room = createMemoryRoom(400_000);
+  const asks = (authorization: string) => ({ headers: { authorization } }) as FastifyRequest;
+  const replies = Array.from(
+    { length: 4 },
+    () => ({ statusCode: 200, raw: new EventEmitter() }) as unknown as FastifyReply,
+  );
+  const answer = 'x'.repeat(90_000);
+  const take = (who: string, at: number) => room.takeAnswer(asks(who), replies[at]!, answer);
+  take('one', 0);
+  take('one', 1);
+  expect(() => take('one', 2)).toThrow(expect.objectContaining({ status: 503, code: 'busy' }) as Error);
+  take('two', 2);
+  room.takeAnswer(asks('one'), replies[3]!, 'small');
+  replies[0]?.raw.emit('close');
+  take('one', 3);
 });

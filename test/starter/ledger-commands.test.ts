@@ -72,7 +72,7 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   expect(await permit('ravi', '1')).toMatchObject(refused('row 1 of the filing is neither in doubt'));
   await mark(await opened(holder), 'a');
   await ledger.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [holder]);
-  expect((await permit('ravi', 'one')).code).toBe(2);
+  for (const none of ['one', '99999999999']) expect((await permit('ravi', none)).code).toBe(2);
   expect(await permit('ravi', '1,2')).toMatchObject(refused('row 2 of the filing is neither in doubt'));
 
   const waits = expect.stringContaining('somebody else has to permit') as string;
@@ -89,7 +89,9 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   const principal = await principalOf(ledger.pool, 'meera');
   const deps = { pool: ledger.pool, documents: store, mode: 'test' as const, cadence: TEST_CADENCE };
   const args = { rows: [1], note: 'looked', by: 'anybody' };
-  const first = await permitBy({ ...deps, singlePerson: false, principal }, 'PERMIT-1', args);
+  const byMeera = { ...deps, singlePerson: false, principal };
+  await expect(permitBy(byMeera, 'PERMIT-1', { ...args, rows: [] })).rejects.toThrow(/: no row is named\.$/);
+  const first = await permitBy(byMeera, 'PERMIT-1', args);
   expect(first).toMatchObject({ waitsForPerson: true });
   // A name is a claim: what a principal said stands, whoever says that he is meera.
   expect((await run('withdraw', 'PERMIT-1', '--by', 'meera')).code).toBe(3);
@@ -102,6 +104,6 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   const { history } = (await say('show', 'PERMIT-1', '--history')).json<{ history: { kind: string; who: string }[] }>();
   expect(history.map(({ kind, who }) => `${kind} ${who}`).slice(1)).toEqual([
     ...['permit_refused ravi', 'permit_refused ravi', 'permit_stands ravi', 'permit_stands  RAVI'],
-    ...['withdrawn ravi', 'permit_stands meera', 'permitted ravi'],
+    ...['withdrawn ravi', 'permit_refused meera', 'permit_stands meera', 'permitted ravi'],
   ]);
 });

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
 import { runProgram } from '../../src/starter/cli/program';
 import { customer as customerSchema } from '../../src/api/schemas/exporters';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
@@ -29,9 +30,9 @@ const EMAIL = 'asha@example.test';
 const database = useTestDatabase();
 const server = useDevServer();
 let env: Record<string, string>;
-jest.setTimeout(120_000);
 
 beforeAll(async () => {
+  await knowExporter(database);
   await saveExporter(
     database.pool,
     customerSchema.parse({ id: randomUUID(), name: 'Asha', email: EMAIL }),
@@ -54,11 +55,6 @@ async function problemOf(args: string[], more: Record<string, string> = {}, inpu
   return error;
 }
 
-it('a namespace that Temporal does not have', async () => {
-  const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
-  expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);
-});
-
 it('a ledger whose first migration has not been committed yet', async () => {
   const young = await createTestDatabase();
   try {
@@ -74,7 +70,6 @@ it('a ledger whose first migration has not been committed yet', async () => {
 });
 
 it('no worker, for what only a worker can answer', async () => {
-  await knowExporter(database);
   const gone = await tell(database, { reference: 'GONE', madeAt: NOW, rows: [{}] });
   await database.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [gone]);
   await database.pool.query(`UPDATE filings SET state = 'abandoned', closed_at = now() WHERE filing_id = $1`, [gone]);
@@ -131,16 +126,21 @@ it('a Temporal server that takes requests and does not answer: whether something
   }
 });
 
-it('a worker that has polled, and takes no tasks', async () => {
-  const client = await server.client();
+/** Polls a task queue once, as a worker that is frozen then. */
+async function polled(client: Client, name: string): Promise<void> {
   const stop = new AbortController();
-  const request = { namespace: 'default', taskQueue: { name: 'frozen' }, identity: 'one' };
-  const polled = client.connection.withAbortSignal(stop.signal, () =>
+  const request = { namespace: 'default', taskQueue: { name }, identity: 'one' };
+  const poll = client.connection.withAbortSignal(stop.signal, () =>
     client.connection.withDeadline(Date.now() + 60_000, () => client.workflowService.pollWorkflowTaskQueue(request)),
   );
-  await eventually(async () => (await pollersOf(client, 'frozen', 'workflow')) === 1);
+  const ended = poll.catch(() => undefined);
+  await eventually(async () => (await pollersOf(client, name, 'workflow')) === 1);
   stop.abort();
-  await expect(polled).rejects.toThrow();
+  await ended;
+}
+
+it('a worker that has polled, and takes no tasks', async () => {
+  await polled(await server.client(), 'frozen');
   const problem = await problemOf(['irms', EMAIL, '--refresh'], { EBRC_TASK_QUEUE: 'frozen', EBRC_MODE: 'test' });
   expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('stuck') as string });
 });
@@ -151,7 +151,16 @@ it('a workflow that a program with another EBRC_TASK_QUEUE has started: where it
   await client.workflow.start('fileRemittances', { workflowId, taskQueue: 'wrong', args: [{}] });
   const notice = await silenceNotice(client, 'right', workflowId);
   expect(notice).toMatch(/on task queue wrong.*not on right.*EBRC_TASK_QUEUE.*Terminate file\/test\/ELSEWHERE/u);
-  await client.workflow.getHandle(workflowId).terminate();
+
+  const filingId = await tell(database, { reference: 'ELSEWHERE', madeAt: NOW, rows: [{ irmNumber: 'IRM-E' }] });
+  await database.pool.query('UPDATE filings SET workflow_id = $2 WHERE filing_id = $1', [filingId, workflowId]);
+  const resume = async (taskQueue: string) =>
+    (await ebrc(['resume', 'ELSEWHERE', '--json'], { env: { ...env, EBRC_TASK_QUEUE: taskQueue } })).json();
+  expect(await resume('right')).toEqual([expect.objectContaining({ resumed: true, message: null })]);
+  expect((await client.workflow.getHandle(workflowId).describe()).taskQueue).toBe('right');
+  await polled(client, 'right');
+  const message = 'Its workflow is running on task queue right, where a worker takes it.';
+  expect(await resume('another')).toEqual([expect.objectContaining({ resumed: false, message })]);
 });
 
 it('a user who interrupts the wait: what was started goes on, and how to look at it', async () => {

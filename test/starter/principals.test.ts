@@ -57,6 +57,7 @@ it('refuses roles and names that cannot be', async () => {
     ['x', '--role', 'checker', '--system'],
     ['...', '--role', 'viewer'],
     ['x'.repeat(101), '--role', 'viewer'],
+    ['x', '--role', 'viewer', '--expires', '99999999d'],
   ]) {
     expect([args, (await run('add', ...args)).code]).toEqual([args, 2]);
   }
@@ -97,11 +98,4 @@ it('records every change, in a table that nobody changes', async () => {
   await expect(ledger.pool.query("UPDATE audit_events SET principal = 'x'")).rejects.toThrow('append-only');
   await expect(ledger.pool.query('DELETE FROM audit_events')).rejects.toThrow('append-only');
   await expect(ledger.pool.query('TRUNCATE audit_events')).rejects.toThrow('append-only');
-});
-
-it('has examples in its help', async () => {
-  for (const command of ['', 'add', 'list', 'rotate', 'remove']) {
-    const { stdout, code } = await ebrc(['principals', ...(command ? [command] : []), '--help'], { env });
-    expect([code, stdout]).toEqual([0, expect.stringContaining('$ ebrc principals')]);
-  }
 });

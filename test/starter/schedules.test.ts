@@ -45,10 +45,6 @@ describe('the file', () => {
   ])('is refused with the place for %s', async (_name, text, message) => {
     await expect(readScheduleFile(await fileWith(text))).rejects.toThrow(message);
   });
-
-  it('that is not there is named, with the variable', async () => {
-    await expect(readScheduleFile(join(folder, 'none.yaml'))).rejects.toThrow(/none\.yaml.*EBRC_SCHEDULES/);
-  });
 });
 
 describe('on the server', () => {

@@ -11,6 +11,7 @@ import type { Deps, WorkerSettings } from '../../src/activities/dependencies';
 import { createSetAsideGuard } from '../../src/activities/set-aside';
 import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { Budget, BudgetSlot } from '../../src/budget/ports';
+import { boundedConverter } from '../../src/encryption/payload-codec';
 import { createFilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { EXTRACTION, modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../src/domain/names';
@@ -125,6 +126,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection: env.nativeConnection,
     namespace: env.namespace ?? 'default',
+    dataConverter: boundedConverter(),
     activities,
     shutdownGraceTime: 0,
     interceptors: {

@@ -162,33 +162,8 @@ it('continues in a new run where one exporter needs more repairs than a history 
   expect(Math.max(...events)).toBeLessThan(2_000);
 });
 
-it('asks no party that is not ready, names it, and reconciles the others', async () => {
-  const ready = await stage.exporter();
-  await filed(ready);
-  const { exporterId } = await stage.worker.deps.api
-    .createCustomer({ name: 'New', email: `${randomUUID()}@example.test` })
-    .then(({ id }) => ({ exporterId: id }));
-  await stage.worker.deps.pool.query('SELECT 1');
-  const result = await run();
-  expect(result.parties).toBeGreaterThanOrEqual(2);
-  expect(result.skipped.filter((each) => each.exporterId === exporterId)).toEqual([]);
-  expect(await run({ exporterId })).toMatchObject({
-    parties: 0,
-    skipped: [{ exporterId, reason: expect.stringMatching(/onboard/) }],
-  });
-});
-
-it.each([
-  [{ from: '2026-02-30' }, /from: is not a calendar day/],
-  [{ from: '2026-03-02', to: '2026-03-01' }, /from: is after `to`/],
-  [{ mode: 'live' as const }, /works in test mode/],
-])('refuses %j and says why', async (input, message) => {
-  await expect(run(input)).rejects.toMatchObject({ cause: { message: expect.stringMatching(message) } });
-});
-
 it('finds a filing that is overdue and one whose answer was lost, with both sides, until each has its outcome', async () => {
-  const late = await stage.exporter();
-  const filing = await stage.file(late, [stage.mapping(late)]);
+  const { exporter: late, filing } = await stage.start();
   const { filingId, requestId } = await stage.until(filing, 'processing');
   await stage.ledger.pool.query(`UPDATE requests SET since = since - interval '5 hours' WHERE filing_id = $1`, [
     filingId,
@@ -207,9 +182,7 @@ it('finds a filing that is overdue and one whose answer was lost, with both side
     },
   ]);
 
-  const lost = await stage.exporter();
-  stage.fault(lost, 'push-irm', 'accept-then-drop');
-  const unknown = await stage.file(lost, [stage.mapping(lost)]);
+  const { exporter: lost, filing: unknown } = await stage.start([['push-irm', 'accept-then-drop']]);
   await stage.until(unknown, 'outcome_unknown');
   const input = { exporterId: lost.exporterId, checks: ['filings' as const] };
   expect(await run(input)).toMatchObject({ opened: 0, counts: { outcome_unknown: 1 } });

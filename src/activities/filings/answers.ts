@@ -87,12 +87,20 @@ export async function settleRequest(
   },
 ): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; filing: FilingNow | null }> {
   const { request, verdict, processingStatus, age, exporterId, at } = args;
-  const { filingId, submission, source } = request;
+  const { filingId, submission } = request;
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
-  const named = source === 'named';
-  // If two persons said during the call that the request is another filing's, its record has no consequences.
-  const rows = named && (await isClosed(client, request)) ? [] : verdict.rows;
+  const settled = async () => {
+    if (await settleIfDone(client, { filingId, submission, at }))
+      return { outcome: 'settled' as const, filing: await moveOnSettled(client, settings, filing, at) };
+    const followed = (await readRequests(client, filingId, submission)).some(({ state }) => state === 'followed');
+    return { outcome: followed ? ('not_yet' as const) : ('doubt' as const), filing: null };
+  };
+  // If it became another filing's or our own during the call, the record was judged as what it no longer is.
+  const known = (await readRequests(client, filingId, submission)).find((each) => each.requestId === request.requestId);
+  if (known?.state === 'not_ours' || known?.source !== request.source) return settled();
+  const named = request.source === 'named';
+  const { rows } = verdict;
   const records = rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
   const fits = named ? await fitsOfNamed(client, { filingId, submission, records }) : undefined;
   const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, fits, at });
@@ -111,22 +119,14 @@ export async function settleRequest(
   if (!final) {
     await recordSeenAnswer(client, answered);
     // Another request of the submission is polled next.
-    await notePoll(client, request, { statement: null, incomplete: true, ageMs: age, at });
+    await notePoll(client, request, { statement: args.final ? null : 'incomplete', ageMs: age, at });
     return { outcome: 'incomplete', filing: null };
   }
   const contradicted = contradictions.map(({ position }) => position);
   const state = verdict.strangersOnly ? 'not_ours' : 'ended';
   await endRequest(client, request, { state, processingStatus, errored, contradicted, answered, at });
   await releaseRejected(client, { filingId, submission, at });
-  if (await settleIfDone(client, { filingId, submission, at }))
-    return { outcome: 'settled', filing: await moveOnSettled(client, settings, filing, at) };
-  const requests = await readRequests(client, filingId, submission);
-  return { outcome: requests.some(({ state }) => state === 'followed') ? 'not_yet' : 'doubt', filing: null };
-}
-
-async function isClosed(client: pg.PoolClient, { filingId, submission, requestId }: RequestRecord): Promise<boolean> {
-  const requests = await readRequests(client, filingId, submission);
-  return requests.some((each) => each.requestId === requestId && each.state === 'not_ours');
+  return settled();
 }
 
 /** Reports rows that the authority rejects although they have certificates: one of the two must be wrong. */

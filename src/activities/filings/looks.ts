@@ -5,7 +5,7 @@ import type { Ambiguity } from '../../domain/reconciliation/certificate-matching
 import { balancesNow, readSnapshotSource, saveSnapshot, type Balance } from '../../ledger/certificates/snapshots';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveOfFiling } from '../../ledger/filings/filing-notes';
-import { agreeingCertificates, lineageSend, windowIsOver } from '../../ledger/gates/absence';
+import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
 import { certifiedAs, certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
 import { withTransaction } from '../../ledger/pool';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
@@ -142,10 +142,9 @@ async function gatherEvidence(
   };
   const settle = async (client: pg.PoolClient) => {
     const filing = await lockFiling(client, filingId);
-    const windowOver = await windowIsOver(client, { filingId, submission, settleMs: settings.settleAfterMs, at });
     // An incomplete look must not certify, because another certificate may fit too.
     const found = looked.looked
-      ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
+      ? await certifyByDetails(client, { filingId, submission, exporterId, settleMs: settings.settleAfterMs, at })
       : { adopted: [], ambiguous: [], contradicted: [], openRows: await countOpenRows(client, filingId, submission) };
     const since = send.from ?? lostSince;
     const agreeing = await agreeingCertificates(client, { filingId, submission, ...send, from: since });

@@ -20,7 +20,7 @@ import { learnIec, tellsIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
-import { notePoll, readNextPoll, readRequests } from '../../ledger/submissions/requests';
+import { isDenial, notePoll, readNextPoll, readRequests } from '../../ledger/submissions/requests';
 import type { RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
@@ -97,8 +97,7 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   }
   const record = await ask(deps, request, load);
   const at = new Date(clock());
-  const note = (statement: Statement | null, incomplete = false) =>
-    notePoll(pool, request, { statement, incomplete, ageMs: age, at });
+  const note = (statement: Statement | null) => notePoll(pool, request, { statement, ageMs: age, at });
   if (record === 'unknown_request') {
     // The first poll only records this, because the request may appear a little late.
     const seenBefore = request.statement !== null;
@@ -121,15 +120,14 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   await learnIecFrom(deps, entriesOf(rows, record), request);
   const considered = request.source === 'named' ? withoutNameless(record) : record;
   const verdict = judgeStatus(rows, { ...considered, errorDetails });
-  const { statement, final, incomplete } = conclude(request, verdict);
+  const { statement, final } = conclude(request, verdict);
   const errors = errorsInShort(record.errorDetails ?? []);
   const { processingStatus } = record;
-  if (statement !== null && windowOver(deps, request, await note(statement)))
+  const statedSince = final ? null : await note(statement);
+  if (isDenial(statement) && windowOver(deps, request, statedSince))
     return { outcome: 'statement', requestId, processingStatus, errors };
-  const mayStillComplete =
-    !incomplete || at.getTime() - (request.incompleteSince ?? at).getTime() < INCOMPLETE_INTERVALS * settings.pollMaxMs;
-  if (!final && mayStillComplete) {
-    if (statement === null) await note(null, incomplete);
+  const lastedMs = at.getTime() - (statedSince ?? at).getTime();
+  if (!final && (statement !== 'incomplete' || lastedMs < INCOMPLETE_INTERVALS * settings.pollMaxMs)) {
     logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
     return open(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
   }
@@ -195,16 +193,15 @@ async function ask(deps: Deps, request: RequestToPoll, load: PollLoad): Promise<
 /** What a status record says about a request: an outcome of its rows, a statement, or nothing yet. */
 function conclude(
   request: RequestRecord,
-  verdict: StatusVerdict,
-): { statement: Statement | null; final: boolean; incomplete: boolean } {
+  { verdict, rows, strangersOnly }: StatusVerdict,
+): { statement: Statement | null; final: boolean } {
   const named = request.source === 'named';
-  if (verdict.verdict === 'errored_empty') return { statement: 'errored_empty', final: false, incomplete: false };
-  if (named && verdict.strangersOnly) return { statement: null, final: true, incomplete: false };
+  if (named && strangersOnly) return { statement: null, final: true };
   // Errored rows of a request that a person named prove nothing, because it may be another filing's.
-  const allErrored = verdict.rows.length > 0 && verdict.rows.every(({ outcome }) => outcome === 'errored');
-  if (verdict.verdict === 'terminal' && named && allErrored)
-    return { statement: 'errored', final: false, incomplete: false };
-  return { statement: null, final: verdict.verdict === 'terminal', incomplete: verdict.verdict === 'incomplete' };
+  const allErrored = rows.length > 0 && rows.every(({ outcome }) => outcome === 'errored');
+  if (verdict === 'terminal' && named && allErrored) return { statement: 'errored', final: false };
+  if (verdict === 'terminal') return { statement: null, final: true };
+  return { statement: verdict === 'not_yet' ? null : verdict, final: false };
 }
 
 /** A statement counts once the settle window, from the later of the send and its first sighting, is over. */

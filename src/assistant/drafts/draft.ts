@@ -138,8 +138,8 @@ async function openAmounts({ pool }: EbrcClientDependencies, exporterId: string,
   for (const each of facts) {
     const before = known.get(documentKey(each));
     const taken = before ? subtractAmounts(before.value, before.open) : '0';
-    const left = subtractAmounts(each.value, taken);
-    // A document without a value is kept, with the value as a gap.
+    // A PDF without a value has a gap there, and is open as far as the ledger knows.
+    const left = before && Number(each.value) === 0 ? before.open : subtractAmounts(each.value, taken);
     if (Number(taken) > 0 && Number(left) <= 0) settled.push(each);
     else open.push({ ...each, open: left });
   }

@@ -21,6 +21,15 @@ export function createS3Objects(location: S3Location) {
     ...(location.sse && { ServerSideEncryption: location.sse }),
     ...(location.kmsKeyId && { SSEKMSKeyId: location.kmsKeyId }),
   };
+  /** An error that names the object: the SDK's messages do not, and are nearly empty for answers without a body. */
+  const named = (key: string, error: unknown): Error => {
+    const said = error instanceof Error && !/^(Unknown.*)?$/.test(error.message) ? error.message : null;
+    const text = said ?? `the object store answered ${statusOf(error) ?? 'nothing'}`;
+    return new Error(`s3://${Bucket}/${prefix}${key}: ${text}`, { cause: error });
+  };
+  const failed = (key: string) => (error: unknown) => {
+    throw named(key, error);
+  };
 
   async function put(key: string, content: Buffer, condition: { IfNoneMatch: '*' } | { IfMatch: string }) {
     const { sdk, client } = await load();
@@ -35,7 +44,7 @@ export function createS3Objects(location: S3Location) {
       } catch (error) {
         const status = statusOf(error);
         if (status === 412) return false;
-        if (status !== 409 || tries === CONFLICT_TRIES) throw named(error);
+        if (status !== 409 || tries === CONFLICT_TRIES) throw named(key, error);
         await sleep(CONFLICT_PAUSE_MS * tries);
       }
     }
@@ -54,7 +63,7 @@ export function createS3Objects(location: S3Location) {
         return { body: Body as Readable, etag: ETag };
       } catch (error) {
         if (isMissingKey(error)) return null;
-        throw named(error);
+        throw named(key, error);
       }
     },
     async exists(key: string): Promise<boolean> {
@@ -64,10 +73,8 @@ export function createS3Objects(location: S3Location) {
         return true;
       } catch (error) {
         // HEAD has no body, so a missing bucket looks the same as a missing key: check the bucket.
-        if (statusOf(error) !== 404) throw named(error);
-        await client.send(new sdk.HeadBucketCommand({ Bucket })).catch((away: unknown) => {
-          throw named(away);
-        });
+        if (statusOf(error) !== 404) throw named(key, error);
+        await client.send(new sdk.HeadBucketCommand({ Bucket })).catch(failed(''));
         return false;
       }
     },
@@ -80,9 +87,7 @@ export function createS3Objects(location: S3Location) {
         const MaxKeys = Math.min(limit - keys.length, LIST_PAGE);
         const page = await client
           .send(new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix + folder, StartAfter, MaxKeys }))
-          .catch((error: unknown) => {
-            throw named(error);
-          });
+          .catch(failed(folder));
         const found = (page.Contents ?? []).flatMap(({ Key }) => (Key === undefined ? [] : [Key]));
         keys.push(...found.map((key) => key.slice(prefix.length)));
         const last = found.at(-1);
@@ -93,11 +98,12 @@ export function createS3Objects(location: S3Location) {
     async copy(from: string, to: string): Promise<void> {
       const { sdk, client } = await load();
       const CopySource = `${Bucket}/${encodeURI(prefix + from)}`;
-      await client.send(new sdk.CopyObjectCommand({ Bucket, Key: prefix + to, CopySource, ...encryption }));
+      const command = new sdk.CopyObjectCommand({ Bucket, Key: prefix + to, CopySource, ...encryption });
+      await client.send(command).catch(failed(from));
     },
     async remove(key: string): Promise<void> {
       const { sdk, client } = await load();
-      await client.send(new sdk.DeleteObjectCommand({ Bucket, Key: prefix + key }));
+      await client.send(new sdk.DeleteObjectCommand({ Bucket, Key: prefix + key })).catch(failed(key));
     },
   };
 }
@@ -132,10 +138,4 @@ function statusOf(error: unknown): number | undefined {
 
 function isMissingKey(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound');
-}
-
-/** Gives an error a message, because the SDK's are nearly empty for answers without a body. */
-function named(error: unknown): unknown {
-  if (!(error instanceof Error) || (error.message !== '' && !/^Unknown/.test(error.message))) return error;
-  return new Error(`the object store answered ${statusOf(error) ?? 'nothing'} (${error.name})`, { cause: error });
 }

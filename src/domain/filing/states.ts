@@ -1,4 +1,5 @@
 import { HOUR_MS } from '../dates';
+import { RATE_LIMITS } from '../names';
 
 /** States and transitions of a filing, for the workflow, which makes the moves, and the ledger, which checks them. */
 export const FILING_STATES = [
@@ -124,7 +125,6 @@ export type SubmissionState = 'planned' | 'acknowledged' | 'settled' | 'released
 const QUEUED_WINDOWS = 180;
 /** Margin after the overdue time, because the workflow itself reports an overdue filing first. */
 const PAST_OVERDUE_MS = HOUR_MS;
-const PDFS_PER_WINDOW = 5;
 
 export interface StateLimitSettings {
   overdueAfterMs: number;
@@ -139,6 +139,6 @@ export function stateLimitMs(
 ): number | null {
   if (isEnd(state) || needsAttention(state)) return null;
   if (state === 'processing') return overdueAfterMs + PAST_OVERDUE_MS;
-  if (state === 'collecting') return overdueAfterMs + PAST_OVERDUE_MS + (certificates / PDFS_PER_WINDOW) * rateWindowMs;
+  if (state === 'collecting') return overdueAfterMs + PAST_OVERDUE_MS + (certificates / RATE_LIMITS.pdf) * rateWindowMs;
   return QUEUED_WINDOWS * rateWindowMs;
 }

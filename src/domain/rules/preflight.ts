@@ -108,8 +108,11 @@ function checkRecord(group: RowsOfIrm, irm: HeldIrm): Finding[] {
   return [...statusFindings(group[0], irm), ...group.flatMap((row) => differences(row, irm))];
 }
 
-/** Whether an IRM is cancelled. The spec shows only `fresh`, so only `c` or a word beginning with `cancel` counts. */
-export const isCancelled = ({ status }: Pick<HeldIrm, 'status'>): boolean => /^c(ancel|$)/i.test(status?.trim() ?? '');
+/** A status that reads as cancelled, for SQL too, in any case: `c`, or a word beginning with `cancel` (unspecified). */
+export const CANCELLED_STATUS = '^c(ancel|$)';
+
+export const isCancelled = ({ status }: Pick<HeldIrm, 'status'>): boolean =>
+  new RegExp(CANCELLED_STATUS, 'i').test(status ?? '');
 
 function statusFindings({ row }: MappingRow, irm: HeldIrm): Finding[] {
   if (!isCancelled(irm)) return [];

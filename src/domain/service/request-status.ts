@@ -49,9 +49,10 @@ export interface SentRow {
 export interface StatusVerdict {
   /**
    * `incomplete`: the authority is done but leaves rows without an outcome, which fetch-details may fill later.
-   * `errored_empty`: Errored without counts and list, which is believed only after the settle window and a look.
+   * `errored`: Errored without counts and list, or by counts that fit only with certificates that the record does not
+   * list; it is believed only after the settle window and a look.
    */
-  verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
+  verdict: 'terminal' | 'incomplete' | 'errored' | 'not_yet';
   rows: (
     | {
         position: number;
@@ -180,7 +181,6 @@ function verdictOf(
   taken: Set<string>,
 ): StatusVerdict['rows'][number] {
   const { position, eBRCNumber, eBRCDate } = row;
-  // Keep a recorded certificate: the counts of a record without a list include it.
   if (!entry && eBRCNumber !== null) return { position, outcome: 'certified', eBRCNumber, eBRCDate, kept: true };
   if (!entry) return { position, outcome: 'open' };
   const status = word(entry.processingStatus);
@@ -243,7 +243,7 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const unread = record.unreadEntries ?? 0;
   const untouched = record.ebrcBulkGenStatusLst.length === 0 && unread === 0 && processed === 0 && failed === 0;
   if (status === ERRORED && untouched) {
-    return { verdict: 'errored_empty', rows: restErrored(), reason: `${summary} without counts and records` };
+    return { verdict: 'errored', rows: restErrored(), reason: `${summary} without counts and records` };
   }
   const counted = processed + failed === rows.length;
   // If the counts leave only failures for the unlisted rows, these rows failed. A listed row without an outcome, a
@@ -257,7 +257,9 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const contradicted = unread > 0 || foreign;
   const unlisted = verdicts.every((row) => row.outcome !== 'open' || !matched.has(row.position));
   if (counted && unlisted && !contradicted && processed === certified && failed === errored + open) {
-    return { verdict: 'terminal', rows: restErrored(), reason: `${summary}, the counts account for every record` };
+    // A row may have its certificate by other evidence, and wrongly: the count may then mean an unlisted row.
+    const verdict = held.length === 0 ? 'terminal' : 'errored';
+    return { verdict, rows: restErrored(), reason: `${summary}, the counts account for every record` };
   }
   return {
     verdict: 'incomplete',

@@ -9,10 +9,11 @@ import type { Queryable } from '../pool';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Mode } from '../../domain/names';
 import { type Finding, warningAt } from '../../domain/rules/finding';
+import { CANCELLED_STATUS } from '../../domain/rules/preflight';
 import { IS_OPEN } from '../rows/filing-rows';
 
-/** SQL: whether certificate `c` is cancelled, by the words for IRMs (`isCancelled`), so that it realises nothing. */
-export const CANCELLED = `(coalesce(c.status, '') ~* '^\\s*c(ancel|$)')`;
+/** SQL: whether certificate `c` is cancelled, so that it realises nothing. */
+export const CANCELLED = `(coalesce(c.status, '') ~* '${CANCELLED_STATUS}')`;
 
 /** SQL: the party of exporter $1. fetch-details answers per IEC, so clients of one IEC see the same certificates. */
 export const PARTY = '(SELECT party_id FROM exporters WHERE exporter_id = $1)';

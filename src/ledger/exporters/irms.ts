@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { filingDateFromAnything, isFilingDate } from '../../domain/dates';
 import { canonicalAmount, subtractAmounts } from '../../domain/money';
 import type { HeldIrm } from '../../domain/exporter/balance-sums';
+import { CANCELLED_STATUS } from '../../domain/rules/preflight';
 import { agreedIec, comparableText, irmIdentity, readIec } from '../../domain/identity';
 import { learnIec } from './exporters';
 import { Conditions } from '../paging';
@@ -107,15 +108,12 @@ export async function saveIrms(
   return { count: rows.length, changed };
 }
 
-/**
- * A status that starts with "cancel", or is a single C, counts as cancelled. Each IRM is looked up separately, because
- * a join would read the IRMs of all exporters.
- */
+/** Each IRM is looked up separately, because a join would read the IRMs of all exporters. */
 const SAVE = `WITH incoming AS (
     SELECT r.*, CASE WHEN b.exporter_id IS NULL THEN 'first_seen' ELSE concat_ws(',',
         CASE WHEN (b.amount, b.currency, b.purpose_code) IS DISTINCT FROM (r.amount, r.currency, r."purposeCode") THEN 'amended' END,
         CASE WHEN b.available IS DISTINCT FROM r.available THEN 'balance' END,
-        CASE WHEN b.status IS DISTINCT FROM r.status THEN CASE WHEN r.status ~* '^c(ancel|$)' THEN 'cancelled' ELSE 'status' END END) END AS what
+        CASE WHEN b.status IS DISTINCT FROM r.status THEN CASE WHEN r.status ~* '${CANCELLED_STATUS}' THEN 'cancelled' ELSE 'status' END END) END AS what
       FROM jsonb_to_recordset($1::jsonb) AS r ("exporterId" text, "irmKey" text, "irmNumber" text, "adCode" text, "ifscCode" text,
         "issueDate" text, "remittanceDate" text, currency text, "purposeCode" text, amount numeric, available numeric,
         utilized numeric, status text, "remitterName" text, "remitterCountry" text, iec text, record jsonb, "readAt" timestamptz)

@@ -1,7 +1,7 @@
 /** Evidence that rows were not filed, for the release and send gates: certificates, looks, the settle window. */
 import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
-import { lockAttempts, type AttemptRow } from './attempts';
+import type { AttemptRow } from './attempts';
 import { PUT_BACK_TOGETHER } from './held-rows';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
@@ -102,15 +102,6 @@ export async function windowEnd(
   );
   const restored = attempts.some(({ reason }) => reason === PUT_BACK_TOGETHER) ? rows[0]?.after?.getTime() : null;
   return new Date(Math.max(restored ?? 0, ...ends));
-}
-
-/** Whether a submission was marked as sent, and its settle window is over. */
-export async function windowIsOver(
-  client: Queryable,
-  { filingId, submission, settleMs, at }: SubmissionKey & { settleMs: number; at: Date },
-): Promise<boolean> {
-  const attempts = await lockAttempts(client, filingId, submission);
-  return attempts.some(({ markedAt }) => markedAt !== null) && at >= (await windowEnd(client, { attempts, settleMs }));
 }
 
 /** Why the party's last look was incomplete, in brackets for a message; empty if it was complete. */

@@ -2,6 +2,7 @@ import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money'
 import { issueDay, sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
+import { PUT_BACK_TOGETHER } from './held-rows';
 
 /** The smallest unit in which the service counts amounts. */
 const SMALLEST_UNIT = '0.01';
@@ -12,8 +13,9 @@ interface Asked extends SubmissionKey {
   eBRCDate: string | null;
   /** Every row of the submission that the same look shows a certificate for. */
   matched: readonly number[];
-  /** Whether the settle window is over: a row that no certificate is shown for by then was not filed. */
-  windowOver: boolean;
+  /** The settle window: a row that no certificate is shown for by the end of its own was not filed. */
+  settleMs: number;
+  at: Date;
 }
 
 /**
@@ -42,7 +44,7 @@ const UNREAD = 'the balance of its IRM was not read between the issue of the cer
 /**
  * Why an IRM's balance contradicts a row's certificate; null: it does not. The balance must have been read between the
  * certificate's issue and the look that shows it, and must have fallen by the matched rows and all that was certified
- * on the IRM since. Within the settle window every other sent row counts too, because it may have used the balance.
+ * on the IRM since. Every other sent row counts too within its settle window, because it may have used the balance.
  */
 export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
   const { irmNumber, at, before, now } = await balanceAround(db, asked);
@@ -85,8 +87,9 @@ async function comparisons(
 /**
  * Why balances speak against an absence: an IRM of rows without a certificate fell since the first send by at least the
  * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after
- * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`. A send
- * without a snapshot is compared with the last reading before it. null: nothing speaks against the absence.
+ * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`, or
+ * something was given back since, which may hide a use. A send without a snapshot is compared with the last reading
+ * before it. null: nothing speaks against the absence.
  */
 export async function unexplainedUse(
   db: Queryable,
@@ -97,6 +100,8 @@ export async function unexplainedUse(
     irmNumber: string;
     unexplained: boolean;
     measured: boolean;
+    /** The balance rose, or fell by less than was certified, or the remittance was amended. */
+    rose: boolean;
     fell: string;
     certified: string;
   }>(
@@ -130,15 +135,24 @@ export async function unexplainedUse(
                          AND c.submitted_at >= k.since AND c.settled_at <= k.until
                          AND NOT EXISTS (SELECT FROM certificates t WHERE t.party_id = c.party_id AND t.ebrc_number = c.ebrc_number
                            AND upper(btrim(t.status)) <> 'ISSUED')) AS certified FROM known k)
-     SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, fell::text, certified::text FROM used CROSS JOIN LATERAL (
-         SELECT coalesce(fell - certified + $4::numeric >= smallest, false) AS unexplained) AS judged
-      WHERE unexplained OR before IS NULL OR coalesce(until < $5, true)
+     SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, rose, fell::text, certified::text
+       FROM used CROSS JOIN LATERAL (
+         SELECT coalesce(fell - certified + $4::numeric >= smallest, false) AS unexplained,
+                coalesce(fell + $4 < certified, false) OR EXISTS (SELECT FROM (
+                  SELECT c.seen_at, c.what, c.available > lag(c.available) OVER (PARTITION BY c.ad_code, c.ifsc_code, c.issue_date
+                           ORDER BY c.seen_at, c.change_id) AS higher
+                    FROM irms i JOIN irm_changes c USING (exporter_id, irm_number, ad_code, ifsc_code, issue_date)
+                   WHERE i.exporter_id = used.exporter_id AND ${sameIrm('i.irm_key', 'used.irm_key')}) AS change
+                 WHERE seen_at > since AND (higher OR what ~ 'amended')) AS rose) AS judged
+      WHERE unexplained OR rose OR before IS NULL OR coalesce(until < $5, true)
       ORDER BY unexplained DESC, 1 LIMIT 1`,
     [filingId, submission, positions ?? null, SMALLEST_UNIT, window],
   );
   const [used] = rows;
   if (!used) return null;
-  const { irmNumber, unexplained, measured, fell, certified } = used;
+  const { irmNumber, unexplained, measured, rose, fell, certified } = used;
+  if (!unexplained && rose)
+    return `the balance of IRM ${irmNumber} tells nothing: since the send it rose, or the remittance was amended`;
   if (!unexplained)
     return `the balance of IRM ${irmNumber} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
   return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
@@ -166,16 +180,18 @@ async function balanceAround(
   return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
 }
 
-/** The rows that count as filed on the row's IRM: certified, matched, or (within the window) perhaps filed. */
-async function filedOnIrm(db: Queryable, { filingId, position, matched, windowOver }: Asked): Promise<Filed[]> {
+/** The rows that count as filed on the row's IRM: certified, matched, or (within their window) perhaps filed. */
+async function filedOnIrm(db: Queryable, { filingId, position, matched, settleMs, at }: Asked): Promise<Filed[]> {
   const { rows } = await db.query<Filed>(
     `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
             CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
        FROM filing_rows o JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND o.party_id = r.party_id
                                             AND ${sameIrm('o.irm_key', 'r.irm_key')}
       WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
-         OR (NOT $4 AND o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL)`,
-    [filingId, position, matched, windowOver],
+         OR (o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL AND EXISTS (SELECT FROM attempts a, ledger_identity l
+            WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND $5 < greatest(
+              a.marked_at + greatest(a.settle_ms, $4) * interval '1 ms', CASE WHEN a.reason = $6 THEN l.certificates_after END)))`,
+    [filingId, position, matched, settleMs, at, PUT_BACK_TOGETHER],
   );
   return rows;
 }

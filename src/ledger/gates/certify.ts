@@ -2,6 +2,7 @@
 import { matchCertificates } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
 import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
+import { irmNumberOf } from '../exporters/irms';
 import { unclaimedCertificates } from '../certificates/certificates';
 import { candidateRows, countOpenRows } from '../rows/filing-rows';
 import { updateQuestionsOfEnded } from '../rows/row-takeover';
@@ -68,17 +69,23 @@ export async function certifyByRecord(
 /** By position: why the named certificate is not the row's; null: it is, or belongs to a row. Absent: not known yet. */
 export type Fits = ReadonlyMap<number, string | null>;
 
-const OTHER_DETAILS = 'its details are of another document, date, amount or currency';
+const OTHER_DETAILS =
+  'its details are of another document, date, amount or currency, or perhaps of another IRM of the same number';
 const NAMED_NOT_OURS = 'two persons said that it is another filing’s';
 
-/** Compares details, because a named request's record has no amounts and may mean another row of the same document. */
+/**
+ * Compares details, because a named request's record has no amounts and may mean another row of the same document.
+ * Nothing names an AD code: where the IRM's number is known under another one too, only persons tell them apart.
+ */
 export async function fitsOfNamed(
   db: Queryable,
   { filingId, submission, records }: SubmissionKey & { records: readonly NamedCertificate[] },
 ): Promise<Fits> {
   const { byTwo } = await readNotOurs(db, { filingId, submission });
   const { rows } = await db.query<{ position: number; eBRCNumber: string; fits: boolean }>(
-    `SELECT v.position, v."eBRCNumber", c.filing_id IS NOT NULL OR c.match_key IS NOT DISTINCT FROM r.match_key AS fits
+    `SELECT v.position, v."eBRCNumber", c.filing_id IS NOT NULL OR (c.match_key IS NOT DISTINCT FROM r.match_key AND NOT EXISTS (
+              SELECT FROM irms i WHERE i.exporter_id = r.exporter_id AND ${irmNumberOf('i.irm_key')} = ${irmNumberOf('r.irm_key')}
+                 AND i.irm_key <> r.irm_key)) AS fits
        FROM jsonb_to_recordset($2::jsonb) AS v (position int, "eBRCNumber" text)
        JOIN filing_rows r ON r.filing_id = $1 AND r.position = v.position
        JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = v."eBRCNumber"
@@ -118,7 +125,7 @@ async function holdWhereReleased(
 }
 
 /** Certifies rows by fetch-details, only on positive evidence. Requires the filing's lock. */
-export async function certifyByDetails(client: Queryable, part: CertifiedPart & { windowOver: boolean }) {
+export async function certifyByDetails(client: Queryable, part: CertifiedPart & { settleMs: number }) {
   const { filingId, submission, at } = part;
   const { from, before } = await lineageSend(client, { filingId, submission });
   const nothing = { adopted: [], ambiguous: [], contradicted: [] };
@@ -131,7 +138,7 @@ export async function certifyByDetails(client: Queryable, part: CertifiedPart & 
 
 async function adoptByDetails(
   client: Queryable,
-  { windowOver, ...part }: CertifiedPart & { windowOver: boolean },
+  { settleMs, ...part }: CertifiedPart & { settleMs: number },
   from: Date,
   before: readonly string[],
 ) {
@@ -149,7 +156,7 @@ async function adoptByDetails(
     const { position, eBRCNumber } = match;
     const why = byOne.has(eBRCNumber)
       ? 'somebody says that it is another filing’s'
-      : await contradictedByBalance(client, { filingId, submission, matched, windowOver, ...match });
+      : await contradictedByBalance(client, { ...part, matched, settleMs, ...match });
     if (why === null) agreed.push(match);
     else contradicted.push({ position, eBRCNumber, why });
   }

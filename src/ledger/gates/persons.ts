@@ -160,7 +160,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   await holdForRequest(client, { attemptId, requestId, at: args.at });
   await acknowledgeSubmission(client, filingId, submission);
   // Clears what the service said of the request before, because it is followed again.
-  const cleared = { statement: null, incomplete: false, ageMs: 0, at: args.at };
+  const cleared = { statement: null, ageMs: 0, at: args.at };
   if (request && request.state !== 'followed') await notePoll(client, request, cleared);
   await client.query(
     `UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1 AND submission = $2 AND live AND state = 'unknown'`,
@@ -172,9 +172,10 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
 async function certified(client: Queryable, word: Word, others: readonly Word[], { at }: CarryOut): Promise<Carried> {
   const { filingId } = word;
   const filing = await lockFiling(client, filingId);
+  if (!filing) return refused('the ledger does not have the filing');
   const rows = await readRows(client, filingId);
   const unknown = word.certificates.find(({ row }) => !rows.some(({ sourceRow }) => sourceRow === row));
-  if (!filing || unknown) return refused(`the filing has no row ${unknown?.row}`);
+  if (unknown) return refused(`the filing has no row ${unknown.row}`);
   // The look before the answer may have certified every row: then no second person is needed.
   const has = (named: Word['certificates'][number]) =>
     rows.some(({ sourceRow: row, eBRCNumber }) => eBRCNumber !== null && isSame(named, { row, eBRCNumber }));
@@ -183,14 +184,13 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
       await settleSubmission(client, { filingId, submission, state: 'settled', at });
     return { outcome: 'filed' };
   }
-  const both = others.flatMap((other) =>
-    other.certificates.filter((each) => word.certificates.some((own) => isSame(own, each))),
-  );
-  const agreed = word.certificates.filter((own) => both.some((each) => isSame(own, each)));
-  if (agreed.length < word.certificates.length)
+  const theirs = others.flatMap(({ certificates }) => certificates);
+  if (!word.certificates.every((own) => theirs.some((each) => isSame(own, each))))
     return stands(`${word.by} is the first to name these certificates; somebody else has to name the same`);
   const asked = rows.flatMap(({ position, sourceRow }) =>
-    agreed.filter(({ row }) => row === sourceRow).map(({ eBRCNumber }) => ({ position, eBRCNumber, eBRCDate: null })),
+    word.certificates.flatMap(({ row, eBRCNumber }) =>
+      row === sourceRow ? [{ position, eBRCNumber, eBRCDate: null }] : [],
+    ),
   );
   const named = await judgeNamed(client, { filingId, certificates: asked });
   const contradicted = [...named.contradictions];
@@ -216,8 +216,9 @@ async function permitDuplicate(client: Queryable, word: Word, others: readonly W
   const inDoubt = new Set(await positionsInDoubt(client, filingId));
   const doubted = rows.filter(({ position }) => inDoubt.has(position));
   const other = sourceRows?.find((row) => !doubted.some(({ sourceRow }) => sourceRow === row));
-  if (doubted.length === 0 || other !== undefined)
-    return refused(`row ${other ?? ''} of the filing is neither in doubt nor abandoned after the send`);
+  if (other !== undefined)
+    return refused(`row ${other} of the filing is neither in doubt nor abandoned after the send`);
+  if (doubted.length === 0) return refused('no row is named');
   const positions = doubted.map(({ position }) => position);
   // A repeated command, such as one whose answer was lost, must not permit a second duplicate.
   if (await isPermitted(client, filingId, positions)) return { outcome: 'permitted' };

@@ -3,7 +3,7 @@ import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/
 import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
-import { endRequest, lockRequests, type RequestRecord } from '../submissions/requests';
+import { endRequest, isDenial, lockRequests, type RequestRecord } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { agreeingCertificates, completeLook, lastProblem, lineageSend, longestWindow, windowEnd } from './absence';
 import { insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
@@ -101,17 +101,16 @@ export async function releaseAbsent(
   const errorsOf = (freed: readonly number[]) => new Map(freed.map((row) => [row, onRecord.get(row) ?? errors]));
   const proof = { lookId, unseen: lookId === null, notOurs, from, reason, at };
   const release = { filingId, submission, ground: 'absent' as const, ...proof };
-  if ('attemptId' in subject)
-    return releaseAttempt(client, subject.attemptId, {
-      release: { ...release, ...subject },
-      attempts,
-      errorsOf,
-      ended: filing.ended,
-    });
+  if ('attemptId' in subject) {
+    const of = { release: { ...release, ...subject }, attempts, requests, errorsOf, ended: filing.ended };
+    return releaseAttempt(client, subject.attemptId, of);
+  }
   const { requestId } = subject;
   const { attemptId } = subjectState;
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errorsOf });
 }
+
+const ABSENT = { state: 'absent', processingStatus: null, errored: [] } as const;
 
 /** The errors of freed rows, by position. */
 type ErrorsOf = (positions: readonly number[]) => ReadonlyMap<number, string[]>;
@@ -120,13 +119,15 @@ type ErrorsOf = (positions: readonly number[]) => ReadonlyMap<number, string[]>;
 async function releaseAttempt(
   client: Queryable,
   attemptId: string,
-  {
-    release,
-    attempts,
-    errorsOf,
-    ended,
-  }: { release: Release; attempts: readonly AttemptRow[]; errorsOf: ErrorsOf; ended: boolean },
+  args: {
+    release: Release;
+    attempts: readonly AttemptRow[];
+    requests: readonly RequestRecord[];
+    errorsOf: ErrorsOf;
+    ended: boolean;
+  },
 ): Promise<Absence> {
+  const { release, attempts, requests, errorsOf, ended } = args;
   const { filingId, submission, reason, at } = release;
   // Records an attempt that the ledger has lost, so that a worker that still holds it finds it closed.
   await insertAttempt(client, attemptId);
@@ -142,14 +143,12 @@ async function releaseAttempt(
     const freed = await releaseRejected(client, { filingId, submission, at });
     return ended || freed.length > 0 ? { outcome: 'freed', freed } : { outcome: 'again' };
   }
+  // Those that the service denies were named for this attempt, and no other is sent while they are followed.
+  for (const request of requests) await endRequest(client, request, { ...ABSENT, at });
   if (certified || refusedSince || ended) {
     const positions = await livePositions(client, { filingId, submission });
-    const freed = await freeRows(client, {
-      release,
-      state: 'needs_correction',
-      errors: errorsOf(positions),
-      from: [...SENT, 'planned'],
-    });
+    const of = { release, errors: errorsOf(positions), from: [...SENT, 'planned'] } as const;
+    const freed = await freeRows(client, { ...of, state: 'needs_correction' });
     const state = certified ? 'settled' : 'released';
     await settleSubmission(client, { filingId, submission, state, at });
     return { outcome: 'freed', freed };
@@ -167,16 +166,11 @@ async function releaseRequest(
   const { release, positions, attemptId, errorsOf } = args;
   const { filingId, submission, reason, at } = release;
   const asked = positions ?? (await livePositions(client, { filingId, submission }));
-  const freed = await freeRows(client, {
-    release,
-    state: 'needs_correction',
-    errors: errorsOf(asked),
-    from: SENT,
-  });
-  // The request is followed on for the live rows that this judgement leaves.
-  if ((await livePositions(client, { filingId, submission })).length > 0) return { outcome: 'freed', freed };
-  const end = { state: 'absent' as const, processingStatus: null, errored: [], at };
-  await endRequest(client, { filingId, submission, requestId }, end);
+  const freed = await freeRows(client, { release, state: 'needs_correction', errors: errorsOf(asked), from: SENT });
+  // The request is followed on for the sent rows that this judgement leaves; planned ones are not sent before its end.
+  if (await anyRow(client, { filingId, submission }, `live AND state IN ('${SENT.join(`', '`)}')`))
+    return { outcome: 'freed', freed };
+  await endRequest(client, { filingId, submission, requestId }, { ...ABSENT, at });
   if (attemptId !== null)
     await writeVerdict(client, { attemptId, from: ['marked', 'accepted'], verdict: 'absent', reason, at });
   return { outcome: 'freed', freed };
@@ -208,7 +202,8 @@ function stateOfSubject(args: {
   | ReturnType<typeof refused> {
   const { subject, attempts, requests, settleMs, at } = args;
   // A request that the service denied for a whole window blocks no other, or two such requests would block each other.
-  const deniedThrough = (since: Date | null) => since !== null && since.getTime() <= at.getTime() - settleMs;
+  const deniedThrough = ({ statement, statementSince: since }: RequestRecord) =>
+    isDenial(statement) && since !== null && since.getTime() <= at.getTime() - settleMs;
   if ('attemptId' in subject) {
     const own = attempts.find(({ attemptId }) => attemptId === subject.attemptId);
     if (own?.verdict === 'open') return refused('not_in_doubt', `attempt ${own.attemptId} has not been sent yet`);
@@ -218,9 +213,7 @@ function stateOfSubject(args: {
         'not_in_doubt',
         `the service answered attempt ${subject.attemptId} with request ${request.requestId}, so it was filed`,
       );
-    const followed = requests.find(
-      ({ state, statementSince }) => state === 'followed' && !deniedThrough(statementSince),
-    );
+    const followed = requests.find((each) => each.state === 'followed' && !deniedThrough(each));
     if (followed)
       return refused('unfinished', `request ${followed.requestId} of the submission is still being asked about`);
     if (own && !MAYBE_FILED.includes(own.verdict))
@@ -231,7 +224,7 @@ function stateOfSubject(args: {
   if (!own || own.state === 'not_ours')
     return refused('not_in_doubt', `request ${subject.requestId} is not one of the submission`);
   const other = requests.find(
-    (each) => each.requestId !== own.requestId && each.state === 'followed' && !deniedThrough(each.statementSince),
+    (each) => each.requestId !== own.requestId && each.state === 'followed' && !deniedThrough(each),
   );
   if (other) return refused('unfinished', `request ${other.requestId} of the submission is still being asked about`);
   // If a person named this request for the attempt in doubt, one judgement decides on both.

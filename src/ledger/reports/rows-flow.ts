@@ -110,7 +110,7 @@ const TOOK = `, took AS (
            to_char(s.terminal_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day,
            extract(epoch FROM s.terminal_at - s.submitted_at)::float8 / 3600 AS hours
       FROM submission_progress s JOIN scope ON scope.mode = s.mode
-     WHERE s.submitted_at IS NOT NULL AND s.terminal_at >= scope.begins AND s.terminal_at < scope.until)`;
+     WHERE s.request_id IS NOT NULL AND s.terminal_at >= scope.begins AND s.terminal_at < scope.until)`;
 
 /** Edges of the histogram, in hours. */
 export const LATENCY_EDGES = [0.5, 1, 2, 3, 4, 8] as const;

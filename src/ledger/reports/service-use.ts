@@ -85,7 +85,8 @@ export async function serviceUse(db: Queryable, scope: ReportScope) {
       lists: {
         classes: `SELECT k."rateClass", k."limit", coalesce(sum(n), 0)::int AS calls, coalesce(max(n), 0)::int AS peak,
               coalesce(sum(refused), 0)::int AS refused,
-              (SELECT count(*)::int FROM budget_tickets t WHERE t.rate_class = k."rateClass" AND t.lease_until > clock_timestamp()) AS waiting
+              (SELECT count(*)::int FROM budget_tickets t WHERE t.rate_class = k."rateClass" AND t.lease_until > clock_timestamp()
+                  AND starts_with(t.key_hash, (SELECT mode FROM scope) || ':')) AS waiting
          FROM (SELECT DISTINCT "rateClass", "limit" FROM classes) k LEFT JOIN by_minute USING ("rateClass")
         GROUP BY k."rateClass", k."limit" ORDER BY k."rateClass"`,
         trend: `SELECT d.name AS day, coalesce(c.calls, 0) AS calls, coalesce(c.refused, 0) AS refused

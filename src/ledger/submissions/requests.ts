@@ -9,13 +9,16 @@ import type { SubmissionKey, StoredAnswer } from '../../domain/filing/attempt';
 import type { PollLoad } from '../../domain/filing/poll-cadence';
 
 /** What the service says about a request instead of an outcome of its rows. */
-export type Statement = 'unknown_request' | 'errored_empty' | 'errored';
+export type Statement = 'unknown_request' | 'errored' | 'incomplete';
+
+/** Whether it says that nothing of the request was filed. */
+export const isDenial = (statement: Statement | null): boolean => statement !== null && statement !== 'incomplete';
 
 export interface RequestRecord extends SubmissionKey {
   requestId: string;
   customerId: string;
   attemptId: string | null;
-  source: 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
+  source: 'acknowledged' | 'acknowledged_late' | 'named';
   state: 'followed' | 'ended' | 'absent' | 'not_ours';
   dgftAckId: string | null;
   ackStatus: string | null;
@@ -23,7 +26,6 @@ export interface RequestRecord extends SubmissionKey {
   statement: Statement | null;
   statementSince: Date | null;
   statementAt: Date | null;
-  incompleteSince: Date | null;
   polledAtAgeMs: number | null;
   /** The status in its last record; null while it has not ended, or if persons closed it. */
   processingStatus: string | null;
@@ -31,7 +33,7 @@ export interface RequestRecord extends SubmissionKey {
 
 const COLUMNS = `filing_id AS "filingId", submission, request_id AS "requestId", customer_id AS "customerId", attempt_id AS "attemptId",
   source, state, dgft_ack_id AS "dgftAckId", ack_status AS "ackStatus", since, statement, statement_since AS "statementSince",
-  statement_at AS "statementAt", incomplete_since AS "incompleteSince", polled_at_age_ms::float8 AS "polledAtAgeMs",
+  statement_at AS "statementAt", polled_at_age_ms::float8 AS "polledAtAgeMs",
   processing_status AS "processingStatus"`;
 
 export async function readRequests(db: Queryable, filingId: string, submission: number): Promise<RequestRecord[]> {
@@ -163,15 +165,14 @@ export async function requestHolder(db: Queryable, { filingId, requestId }: { fi
 export async function notePoll(
   client: Queryable,
   request: SubmissionKey & { requestId: string },
-  { statement, incomplete, ageMs, at }: { statement: Statement | null; incomplete: boolean; ageMs: number; at: Date },
+  { statement, ageMs, at }: { statement: Statement | null; ageMs: number; at: Date },
 ): Promise<Date | null> {
   const { rows } = await client.query<{ since: Date | null }>(
     `UPDATE requests SET polled_at_age_ms = $4, statement = $5::text,
         statement_since = CASE WHEN $5::text IS NULL THEN NULL WHEN statement = $5 THEN statement_since ELSE $6 END,
-        statement_at = CASE WHEN $5::text IS NULL THEN NULL ELSE $6 END,
-        incomplete_since = CASE WHEN $7 THEN coalesce(incomplete_since, $6) END
+        statement_at = CASE WHEN $5::text IS NULL THEN NULL ELSE $6 END
       WHERE filing_id = $1 AND submission = $2 AND request_id = $3 RETURNING statement_since AS since`,
-    [request.filingId, request.submission, request.requestId, Math.round(ageMs), statement, at, incomplete],
+    [request.filingId, request.submission, request.requestId, Math.round(ageMs), statement, at],
   );
   return rows[0]?.since ?? null;
 }

@@ -95,7 +95,7 @@ export async function quotaGroup(db: Queryable, scope: ReportScope, options: Rep
     id: 'quota',
     title: 'Limits of the service',
     definition:
-      'Calls of this day by rate class, its busiest minute compared with the limit, and 429 answers (something else uses the key); calls that wait in the workers now. Free general use covers 250 production certificates a calendar month and 10 exporters; the sandbox is not metered. Calls are not separated by mode.',
+      'Calls of this day by rate class, its busiest minute compared with the limit, and 429 answers (something else uses the key); calls that wait in the workers now. Free general use covers 250 production certificates a calendar month and 10 exporters; the sandbox is not metered.',
     figures: [
       figure('calls', 'Calls', sum('calls')),
       figure('refused', 'Answers 429', refused, 'count', refused > 0),

@@ -73,7 +73,8 @@ export function readCursor<T extends z.ZodType>(
 ): z.output<T> | undefined {
   if (cursor === undefined) return undefined;
   try {
-    return form.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
+    const storable = (_: string, mark: unknown) => (typeof mark === 'string' && !isStorable(mark) ? undefined : mark);
+    return form.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString(), storable));
   } catch {
     throw badRequest('bad_cursor', `${field} is no cursor of this list; allowed: \`next\` of the page before.`, field);
   }

@@ -151,14 +151,17 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     params: FILING,
     body: statedSchema.pick({ message: true, allowDuplicate: true }).strict(),
     takesFile: true,
-    answers: { 201: { description: 'The filing that corrects it', schema: filingSchema } },
+    answers: {
+      200: { description: 'The same content again: the filing that corrects it', schema: filingSchema },
+      201: { description: 'The filing that corrects it', schema: filingSchema },
+    },
     async handle(call) {
       const { principal, params, body } = call;
       // A reference names its newest filing: when the request is repeated, that is the correction which it made.
       const { exporterId } = await visibleFiling(deps, principal, params.filing);
       const { allowDuplicate } = body;
       const request = { filing: params.filing, source: sourceOf(call), madeBy: principal.name, allowDuplicate };
-      return recorded(door, call, await correctFiling({ ...depsFor(door, exporterId), principal }, request, {}), 201);
+      return recorded(door, call, await correctFiling({ ...depsFor(door, exporterId), principal }, request));
     },
   });
 }

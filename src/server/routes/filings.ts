@@ -4,6 +4,7 @@ import { MAY } from '../../domain/principal';
 import { fileInput } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
 import { FILING_STATES } from '../../domain/filing/states';
+import { MAX_FILINGS_OF_REFERENCE } from '../../domain/names';
 import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { standingOfReference } from '../../ledger/filings/filings';
@@ -40,7 +41,7 @@ const filingInput = z.strictObject({
     .number()
     .int()
     .min(1)
-    .max(1_000_000)
+    .max(MAX_FILINGS_OF_REFERENCE)
     .optional()
     .describe('the next number, to file a reference again whose rows are all free'),
   channel: z.enum(['auto', 'push', 'bulk']).optional(),
@@ -97,7 +98,6 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
       const { reference, n, channel, approval, uploadType, declaration, allowDuplicate } = body;
       const exporter = await visibleExporter(deps, principal, body.exporter);
       const standing = await standingOfReference(pool, { mode, reference, n: n ?? 1 });
-      const before = standing?.n === (n ?? 1) ? standing : null;
       const source = sourceOf(call);
       const stated = { uploadType, declaration, allowDuplicate };
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...stated };
@@ -105,7 +105,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
       const outcome = await fileFile(requestDeps, { source, exporter, ...terms }).catch((error: unknown) => {
         throw standing && !maySee(principal, standing.exporterId) ? hiddenHolder(error) : error;
       });
-      return recorded(door, call, outcome, before ? 200 : 201);
+      return recorded(door, call, outcome);
     },
   });
 
@@ -215,7 +215,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(100)]);
 
 /** Answers a recorded or refused filing. A filing answered with 200 or 201 is in the ledger. */
-export async function recorded(door: Door, call: Call, { filing, notice }: FilingOutcome, status: number) {
+export async function recorded(door: Door, call: Call, { filing, notice, repeated }: FilingOutcome) {
   if (filing.state === 'refused') {
     throw new RefusedError(filing.errors as RefusedError['errors'], { filingId: filing.filingId });
   }
@@ -226,7 +226,7 @@ export async function recorded(door: Door, call: Call, { filing, notice }: Filin
   const waited = await waitedFor(door, call, filing.filingId);
   const body = waited.body ?? (await door.filings.again(filing.filingId));
   if (!body) throw unavailable('not_recorded_yet', 'It is not recorded yet. Repeat the request.');
-  return { status, headers: { location: body.links['self'] ?? '', ...waited.headers }, body };
+  return { status: repeated ? 200 : 201, headers: { location: body.links['self'] ?? '', ...waited.headers }, body };
 }
 
 /** Waits as the caller prefers. `body` is the filing afterwards; null if no wait was asked for. */

@@ -11,6 +11,8 @@ export interface FilingOutcome {
   waitsForPerson: boolean;
   /** Whether a statement was recorded that takes effect once a second person says the same. */
   secondPerson?: boolean;
+  /** Whether the filing was recorded before the request, which sent nothing new. */
+  repeated?: boolean;
   /** What the filing itself does not tell, such as that no worker runs. */
   notice: string | null;
 }

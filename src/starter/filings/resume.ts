@@ -3,6 +3,7 @@ import { isEnd } from '../../domain/filing/states';
 import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/filings/open-filings';
 import { forgetSetAside } from '../../ledger/set-aside';
 import { describeRun, resumeOptions, startFilingRun } from '../../temporal/filing-runs';
+import { pollersOf } from '../../temporal/workers-present';
 import type { EbrcClientDependencies } from '../dependencies';
 import { filingOf } from '../lookup';
 
@@ -19,7 +20,7 @@ export interface ResumedRun {
 
 const PAGE = 100;
 
-/** Starts a run that continues a filing. Ended filings, and those whose workflow runs, are left unchanged. */
+/** Starts a run that continues a filing. Ended filings, and those whose workflow has a worker, are left unchanged. */
 export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: string): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = await filingOf(deps, idOrReference);
   const open = isEnd(state) ? null : await openFiling(deps.pool, filingId);
@@ -49,11 +50,18 @@ async function resume(
   filing: OpenFilingRun,
 ): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = filing;
-  const { status } = await describeRun(temporal, workflowId);
+  const { status, taskQueue: runsOn = taskQueue } = await describeRun(temporal, workflowId);
+  const options: Parameters<typeof startFilingRun>[2] = resumeOptions(filing, taskQueue);
   if (status === 'running') {
-    return { filingId, workflowId, reference, state, resumed: false, message: 'Its workflow is running.' };
+    // A program with another EBRC_TASK_QUEUE started it. With a worker on that queue it may be another installation's.
+    const isLeft = runsOn !== taskQueue && (await pollersOf(temporal, runsOn, 'workflow')) === 0;
+    if (!isLeft) {
+      const where = runsOn === taskQueue ? '' : ` on task queue ${runsOn}, where a worker takes it`;
+      return { filingId, workflowId, reference, state, resumed: false, message: `Its workflow is running${where}.` };
+    }
+    options.workflowIdConflictPolicy = 'TERMINATE_EXISTING';
   }
   await forgetSetAside(pool, workflowId);
-  await startFilingRun(temporal, filing, resumeOptions(filing, taskQueue));
+  await startFilingRun(temporal, filing, options);
   return { filingId, workflowId, reference, state, resumed: true, message: null };
 }

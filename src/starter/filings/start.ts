@@ -93,7 +93,7 @@ export async function startFiling(
     const outcome = await followFiling(deps, { ...started, workflowId: answer?.workflowId ?? workflowId }, options);
     if (answer === null) await refuseOtherContent(deps, outcome.filing, contentHash);
     const alreadyFiled = before && `Filed before as ${before.filingId}: nothing new was sent.`;
-    return { ...outcome, notice: outcome.notice ?? alreadyFiled };
+    return { ...outcome, notice: outcome.notice ?? alreadyFiled, repeated: before !== null };
   }
   const view = await viewOfResult(deps, answer, started);
   return { filing: view, waitsForPerson: false, notice: null };

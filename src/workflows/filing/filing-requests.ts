@@ -46,7 +46,10 @@ export class FilingRequests {
     this.approval ??= request;
     await condition(() => progress.state !== 'awaiting_approval' || this.refused?.args === request);
     this.throwIfRefused(request);
-    if (progress.ended) refuse('The filing was given up before the approval was carried out.');
+    if (this.approval === request && !progress.ended) return;
+    const overtaken = progress.ended ? 'the filing was given up' : 'somebody else approved it';
+    const { carriedOut } = await this.close(request, `Before it was carried out, ${overtaken}.`);
+    if (progress.ended && !carriedOut) refuse('The filing was given up before the approval was carried out.');
   }
 
   /** A person answers for the attempt or request in question. Resolves once the answer is carried out. */

@@ -61,7 +61,7 @@ const judged =
 const final = judged('terminal');
 const incomplete = judged('incomplete');
 const notYet = judged('not_yet');
-const heldBack = judged('errored_empty');
+const denied = judged('errored');
 
 const ERRORED = { processingStatus: 'Errored' };
 const COUNTS = { ...ERRORED, recordProCount: 1, recordFailCount: 1 };
@@ -90,8 +90,8 @@ describe('a final record', () => {
     final([one, twin], [entry(twin), entry(one)], [certified('EBRC1'), certified('EBRC2')]));
   it('may have entries about rows that were never sent', () =>
     final([one], [entry(sent(9)), entry(one)], [certified('EBRC1')]));
-  it('with counts and no list is read together with the certificates that are known already', () =>
-    final([known, two], [], [certified('EBRC1'), rejected()], COUNTS));
+  it('has the certificate of a row that is certified already, and counts the others', () =>
+    final([known, two], [entry(one)], [certified('EBRC1'), rejected()], COUNTS));
   it('frees a row by an entry that names its document alone', () =>
     final([one], [{ ...errored(one), serialNo: null, irmNumber: null }], [rejected()], FAILED));
   it('frees a row beside the certificate of another one', () =>
@@ -136,9 +136,17 @@ it.each([null, '', 'UnderProcess', 'Something New', 'Pending'])('a record waits 
   notYet([one], [entry(one)], [{}], { processingStatus }),
 );
 
+it('counts that fit only with certificates that the record does not list are a statement alone', () => {
+  denied([known, two], [], [certified('EBRC1'), rejected()], COUNTS);
+  denied([known, two, sent(3)], [entry(two)], [certified('EBRC1'), certified('EBRC2'), rejected()], {
+    ...COUNTS,
+    recordProCount: 2,
+  });
+});
+
 it.each([0, null])('an Errored request with counts %p and no list is held back for a second look', (count) => {
   const more = { ...ERRORED, recordProCount: count, recordFailCount: count, errorDetails: ['ERR08: record count'] };
-  heldBack([one], [], [rejected('ERR08: record count')], more);
+  denied([one], [], [rejected('ERR08: record count')], more);
 });
 
 it('error details are read in every form that they may have', () => {

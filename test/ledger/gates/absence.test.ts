@@ -65,18 +65,15 @@ describe('the window', () => {
     expect(await absent(subject, { at: minutesLater(342) })).toEqual({ outcome: 'freed', freed: [0] });
   });
 
-  it.each([null, 'errored_empty'] as const)(
-    'is started again by an answer that says %s of the request',
-    async (other) => {
-      const { party, filingId, requestId, subject } = await unknownRequest();
-      await poll(filingId, requestId, other, minutesLater(200));
-      await poll(filingId, requestId, 'unknown_request', minutesLater(201));
-      await party.look(minutesLater(300));
-      expect(await absent(subject, { at: minutesLater(300) })).toMatchObject({ code: 'too_early' });
-      await party.look(minutesLater(442));
-      expect(await absent(subject, { at: minutesLater(443) })).toMatchObject({ outcome: 'freed' });
-    },
-  );
+  it.each([null, 'errored'] as const)('is started again by an answer that says %s of the request', async (other) => {
+    const { party, filingId, requestId, subject } = await unknownRequest();
+    await poll(filingId, requestId, other, minutesLater(200));
+    await poll(filingId, requestId, 'unknown_request', minutesLater(201));
+    await party.look(minutesLater(300));
+    expect(await absent(subject, { at: minutesLater(300) })).toMatchObject({ code: 'too_early' });
+    await party.look(minutesLater(442));
+    expect(await absent(subject, { at: minutesLater(443) })).toMatchObject({ outcome: 'freed' });
+  });
 
   it('is the larger of the sender’s and that of whoever judges', async () => {
     const { attemptId } = await looked([{}], { settleMs: 60_000 });
@@ -304,6 +301,26 @@ describe('what is asked about', () => {
     await expectRefused('unfinished', subject);
     await endRequest(filingId, subject.requestId, []);
     expect(await absent(subject)).toEqual({ outcome: 'freed', freed: [0] });
+  });
+
+  it('is a request that has ended without accounting for every record, once that was so for a window', async () => {
+    const party = await exporter();
+    const sent = await party.sent([{}, {}]);
+    const [requestId, beside] = [newId(), newId()];
+    await accept(sent, requestId);
+    await party.certify(sent.filingId, { 0: `EB-${requestId}` });
+    await readBalance(ledger, 9_995, LATER, party.exporterId, party.iec);
+    await poll(sent.filingId, requestId, 'incomplete', minutesLater(60));
+    const subject = { requestId, filingId: sent.filingId, submission: 1 };
+    await party.look(OVER);
+    expect(await absent(subject)).toMatchObject({ code: 'too_early' });
+    await party.look(minutesLater(301));
+    // Unlike one that the service denies it blocks another: it may have filed the rows.
+    await gates.name(sent.filingId, beside);
+    await poll(sent.filingId, beside, 'unknown_request', NOW);
+    const at = minutesLater(302);
+    expect(await absent({ ...subject, requestId: beside }, { at })).toMatchObject({ code: 'unfinished' });
+    expect(await absent(subject, { at })).toEqual({ outcome: 'freed', freed: [1] });
   });
 
   it('is a request beside another of the submission only once the service denied that one through its window', async () => {

@@ -207,9 +207,7 @@ export function useGates() {
       ),
     /** A poll of a request that found no outcome. */
     poll: (filingId: string, requestId: string, statement: Statement | null, at: Date) =>
-      step((client) =>
-        notePoll(client, { filingId, submission: 1, requestId }, { statement, incomplete: false, ageMs: 0, at }),
-      ),
+      step((client) => notePoll(client, { filingId, submission: 1, requestId }, { statement, ageMs: 0, at })),
     endRequest: rejectRows,
     /** Columns of a filing's rows, or of another table of its filing. */
     stored: async (filingId: string, columns: string, table = 'filing_rows') =>

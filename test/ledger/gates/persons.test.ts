@@ -312,6 +312,7 @@ describe('two persons', () => {
 });
 
 describe('two persons are needed where a certificate may be hidden:', () => {
+  const ROSE = /balance of IRM .* tells nothing: since the send it rose, or the remittance was amended/u;
   it.each<[string, RegExp, (sent: Looked) => Promise<unknown>, object?]>([
     [
       'the IRM was used since the send and no certificate accounts for it',
@@ -341,6 +342,22 @@ describe('two persons are needed where a certificate may be hidden:', () => {
       'another remittance takes the number after the send',
       /fell by 5 since the send/u,
       ({ party }) => balancesOf(party, [9_995, 300]),
+    ],
+    [
+      'the remittance was amended since',
+      ROSE,
+      ({ party: { exporterId, iec } }) =>
+        saveIrms(ledger.pool, exporterId, [{ ...irmRecord(10_000, iec), remittanceFCCAmount: 10_005 }], OVER),
+    ],
+    [
+      'its balance rose',
+      ROSE,
+      ({ party }) => balanceFalls(party, 9_995).then(() => balanceFalls(party, 10_000, LATER)),
+    ],
+    [
+      'less of it was used than was certified on it since',
+      ROSE,
+      async ({ party }) => certified(await party.sent([{}], { at: minutesLater(1) }), party),
     ],
   ])('%s', async (_, why, happens, row = {}) => {
     const sent = await looked([row]);
@@ -631,6 +648,24 @@ describe('an attempt whose named request the service denies', () => {
     expect(await at(543)).toEqual(stands(/was not read since/u));
     await sent.party.look(minutesLater(544));
     expect(await at(545)).toEqual(again);
+    // The judgement is about both: a request that is followed would keep the submission from being sent again.
+    expect(await requests(sent.filingId)).toMatchObject([{ id: named, state: 'absent' }]);
+    await sent.party.look(minutesLater(546));
+    expect(await open(sent.filingId, 1, minutesLater(547))).toMatchObject({ outcome: 'attempt', number: 2 });
+  });
+
+  it('keeps the submission from being sent again until a person answers for the request, where nothing was written', async () => {
+    const sent = await looked();
+    const named = newId();
+    await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
+    await close(sent.attemptId);
+    await gates.poll(sent.filingId, named, 'unknown_request', NOW);
+    expect(await open(sent.filingId)).toMatchObject({ outcome: 'passed' });
+    expect(await word({ filingId: sent.filingId, requestId: named, by: 'ravi' })).toEqual({
+      outcome: 'freed',
+      freed: 0,
+    });
+    expect(await open(sent.filingId, 1, minutesLater(243))).toMatchObject({ outcome: 'attempt', number: 2 });
   });
 });
 

@@ -30,16 +30,6 @@ const stage = useFilingStage({
   },
 });
 
-it('files for an id in capitals as the service spells it', async () => {
-  const exporter = await stage.exporter();
-  const capitals = { ...exporter, exporterId: exporter.exporterId.toUpperCase() };
-  const filing = await stage.file(capitals, [stage.mapping(exporter)]);
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-  expect(await stage.view(filing)).toMatchObject({ exporterId: exporter.exporterId });
-  const [push] = stage.sandbox.calls({ operation: 'push-irm' });
-  expect(JSON.stringify(push)).not.toContain(capitals.exporterId);
-});
-
 it('refuses a filing for a client whose id the service answers otherwise, after two looks', async () => {
   const exporter = await stage.exporter();
   answers.set(exporter.exporterId, (customer) => ({ ...customer, id: randomUUID() }));
@@ -56,22 +46,6 @@ function checked(exporter: TestExporter) {
   const { pool } = stage.ledger;
   return checkFile({ pool, mode: 'test' }, { source: { message }, exporter: exporter.exporterId });
 }
-
-it('learns from the status record for which IEC a filing was made', async () => {
-  const exporter = await stage.exporter();
-  answers.set(exporter.exporterId, (customer) => ({ ...customer, iec: null }));
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'processing');
-  const { pool } = stage.ledger;
-  await pool.query('UPDATE exporters SET iec = NULL, iec_source = NULL WHERE exporter_id = $1', [exporter.exporterId]);
-  expect(await checked(exporter)).toMatchObject({ ok: true, warnings: [{ code: 'iec_unknown', field: 'iec' }] });
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-  const { rows } = await pool.query(
-    'SELECT e.iec, e.iec_source AS source, p.iec AS party FROM exporters e JOIN parties p USING (party_id) WHERE exporter_id = $1',
-    [exporter.exporterId],
-  );
-  expect(rows).toEqual([{ iec: expect.any(String) as string, source: 'status', party: rows[0]?.iec }]);
-});
 
 it('files under the IEC that the portal shows, and says that another one was entered', async () => {
   const exporter = await stage.exporter();

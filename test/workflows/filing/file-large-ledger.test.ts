@@ -95,7 +95,7 @@ async function judgeOneInDoubt(pool: pg.Pool): Promise<void> {
   const of = { filingId, submission: 1, exporterId, at };
   await withTransaction(pool, async (client) => {
     await lockFiling(client, filingId);
-    await certifyByDetails(client, { ...of, windowOver: false });
+    await certifyByDetails(client, { ...of, settleMs: 0 });
     await absenceToConfirm(client, of);
     const subject = { attemptId: attemptIdOf(filingId, 1, 1) };
     await releaseAbsent(client, { subject, settleMs: 0, unseen: false, notOurs: [], reason: 'asked', at });

@@ -156,9 +156,7 @@ describe('is filed once where somebody completes by hand', () => {
   });
 
   it('any of its reading activities once, with an empty result', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, '*', 'slow', { every: 1, delayMs: 250 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { exporter, filing } = await stage.start([['*', 'slow', { every: 1, delayMs: 250 }]]);
     const { workflowId } = filing;
     const completed = new Set(['submitPush']);
     let ended = false;

@@ -1,4 +1,5 @@
 /** The update `file`, with which callers start filings, and runs that record nothing. On a real server. */
+import { messageOf } from '../../../dev/sample-mapping';
 import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
 import {
@@ -8,7 +9,7 @@ import {
   type Client,
   type WorkflowHandle,
 } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure, RawValue } from '@temporalio/common';
 import type { FileInput } from '../../../src/domain/contracts';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { filingWorkflowId } from '../../../src/domain/names';
@@ -17,15 +18,14 @@ import { fileUpdate, filingQuery } from '../../../src/workflows/messages';
 import { startFiling, type PreparedFiling } from '../../../src/starter/filings/start';
 import { replacing } from '../../support/replacing';
 import { eventually } from '../../support/processes';
-import { pushMessage, type Filing, type TestExporter } from './filing-stage';
+import { type Filing, type TestExporter } from './filing-stage';
 import { resetToLast } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
 const stage = useRealServerStage();
-jest.setTimeout(120_000);
 
 function inputOf(exporter: TestExporter, rows: Mapping[], more: Partial<FileInput> = {}): FileInput {
-  const message = pushMessage(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
+  const message = messageOf(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
   const reference = more.reference ?? `U-${randomUUID().slice(0, 8)}`;
   return { mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference };
 }
@@ -179,6 +179,30 @@ describe('a caller in another language', () => {
     });
     expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
   });
+
+  it('is refused where its input cannot be read, which stops no workflow', async () => {
+    const exporter = await stage.exporter();
+    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    await ask(input);
+    const filing = handleOf(input);
+    await stage.until(filing, 'awaiting_approval');
+    for (const [encoding, data] of [
+      ['json/plain', `{"message":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
+      ['json/plain', '{"message":'],
+      ['json/protobuf', '{}'],
+    ] as const) {
+      const payload = { metadata: { encoding: Buffer.from(encoding) }, data: Buffer.from(data) };
+      const args = [RawValue.fromPayload(payload)] as unknown as [FileInput];
+      expect(await failureOf(filing.executeUpdate(fileUpdate, { args }))).toMatchObject({ type: 'refused' });
+      await filing.signal('credentialsRenewed', args[0]);
+      const { client } = stage.env;
+      const options = { workflowId: `own/${randomUUID()}`, taskQueue: stage.worker.taskQueue, args };
+      await expect(client.workflow.execute('fileRemittances', options)).rejects.toMatchObject({
+        cause: { type: 'invalid_input' },
+      });
+    }
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  });
 });
 
 describe('a run that records nothing', () => {
@@ -210,28 +234,6 @@ describe('a run that records nothing', () => {
     await expect(commands.abandon(input.reference ?? '', { by: 'ravi', note: 'too late' })).rejects.toThrow(
       'certified',
     );
-  });
-
-  it('ends refused where nothing stands under its reference either', async () => {
-    const exporter = await stage.exporter();
-    const broken = inputOf(exporter, [stage.mapping(exporter, { irmNumber: '' })]);
-    const run = await start(broken);
-    const result = await run.result();
-    expect(result).toMatchObject({ filingId: null, state: 'refused', recorded: null, counts: COUNTS });
-    expect(result.errors.length).toBeGreaterThan(0);
-    expect(await run.query(filingQuery)).toMatchObject({ state: 'refused', errors: result.errors });
-  });
-
-  it('means the filing that another workflow runs, and does not run it too', async () => {
-    const { input } = await newInput({ approval: true });
-    const { filingId } = await ask(input);
-    expect(await (await start(input, `own/${randomUUID()}`)).result()).toMatchObject({
-      state: 'refused',
-      recorded: { filingId },
-    });
-    await stage.until(handleOf(input), 'awaiting_approval');
-    await stage.abandon(handleOf(input));
-    expect(await ask(input, `own/${randomUUID()}`)).toMatchObject({ filingId, state: 'abandoned' });
   });
 });
 

@@ -1,6 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { saveCertificates } from '../../../src/ledger/certificates/certificates';
-import { detailOf } from '../../reports/ledger-of-a-month';
 import type { RowView } from '../../../src/domain/filing/view';
 import { operationsOf, useFilingStage } from './use-filing-stage';
 
@@ -51,23 +49,8 @@ describe('a filing', () => {
     await expect(client.check(terms)).rejects.toMatchObject(refused);
   });
 
-  it.each(['stale', 'fresh'])('is warned, with %s balances, of a certificate that no filing has', async (balances) => {
-    const exporter = await stage.exporter();
-    const { exporterId } = exporter;
-    await (await stage.file(exporter, [stage.mapping(exporter)])).result();
-    if (balances === 'fresh') await operationsOf(stage).refreshIrms(exporterId);
-    const mapping = stage.mapping(exporter);
-    const at = new Date(await stage.env.currentTimeMs());
-    const details = [detailOf(`EB-BY-HAND-${balances}`, mapping, at)];
-    await saveCertificates(stage.ledger.pool, { exporterId, details, at });
-    const result = await (await stage.file(exporter, [mapping])).result();
-    const warned = expect.objectContaining({ code: 'certified_elsewhere', row: 1 }) as unknown;
-    expect((await stage.view(result)).warnings).toContainEqual(warned);
-  });
-
   it('is not gone on with by another workflow', async () => {
-    const exporter = await stage.exporter();
-    const first = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { exporter, filing: first } = await stage.start();
     const { filingId } = await first.result();
     const other = await stage.file(exporter, [], { message: undefined, resume: filingId ?? '' });
     const message = expect.stringContaining(first.workflowId) as string;
@@ -80,9 +63,7 @@ describe('a filing', () => {
 });
 
 it('outlives its worker: a push that is on its way ends before the worker shuts down', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'slow', { delayMs: 1_000 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { exporter, filing } = await stage.start([['push-irm', 'slow', { delayMs: 1_000 }]]);
   await stage.until(filing, () => stage.pushes(exporter) === 1);
   await stage.worker.stop();
   await stage.worker.start();

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { parseDuration } from '../../../domain/dates';
+import { LONGEST_DURATION, parseDuration } from '../../../domain/dates';
 import type { FilingResult } from '../../../domain/contracts';
+import { MAX_FILINGS_OF_REFERENCE } from '../../../domain/names';
 import { isUploadType, UPLOAD_TYPES } from '../../../domain/rules/columns';
 import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
 import type { Waiting } from '../../../domain/filing/view';
@@ -71,7 +72,8 @@ export const allowDuplicateOption = () =>
 /** Parses `5s`, `2h`, … to milliseconds. */
 export function durationArgument(text: string): number {
   const ms = parseDuration(text);
-  if (ms === null) throw new InvalidArgumentError('Give a number with ms, s, m, h or d, such as 90s.');
+  if (ms === null)
+    throw new InvalidArgumentError(`Give a number with ms, s, m, h or d, such as 90s; at most ${LONGEST_DURATION}.`);
   return ms;
 }
 
@@ -86,7 +88,7 @@ const limitArgument = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Give a whole numb
 /** The number of a filing under its reference, from 2. */
 export const numberArgument = wholeNumber(
   2,
-  Number.MAX_SAFE_INTEGER,
+  MAX_FILINGS_OF_REFERENCE,
   'Give the number that the outcome of the reference prints, such as 2.',
 );
 

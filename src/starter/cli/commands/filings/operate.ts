@@ -22,10 +22,10 @@ interface ResolveOptions extends OperatorOptions {
 
 /** `17,20` as numbers. @throws UsageError */
 function rowNumbers(text: string): number[] {
-  const rows = text.split(',').map((each) => Number(each.trim()));
-  if (rows.some((row) => !Number.isInteger(row) || row < 1))
+  const rows = text.split(',').map((row) => row.trim());
+  if (!rows.every((row) => /^[1-9]\d{0,6}$/u.test(row)))
     throw new UsageError(`Rows ${text}: give row numbers such as 17,20.`);
-  return rows;
+  return rows.map(Number);
 }
 
 /** `17=EBRC123`, appended to the certificates given before. @throws UsageError */
