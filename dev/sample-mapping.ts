@@ -29,10 +29,10 @@ export function mapping(changes: Partial<Mapping> = {}): Mapping {
 }
 
 /** A push message of these rows, without `platformCustomerId`. */
-export const messageOf = (rows: readonly Mapping[]) => ({
+export const messageOf = (rows: Mapping[]) => ({
   recordResCount: rows.length,
   uploadType: String(rows[0]?.uploadType),
-  decalarationFlag: 'Y',
+  decalarationFlag: 'Y' as const,
   ebrcBulkGenDtos: rows,
 });
 

@@ -416,7 +416,7 @@ CREATE TABLE requests (
   customer_id       text NOT NULL,
   -- The attempt whose answer named it; null if a person named it.
   attempt_id        text REFERENCES attempts ON DELETE CASCADE,
-  source            text NOT NULL CHECK (source IN ('acknowledged', 'acknowledged_late', 'named', 'handed_in')),
+  source            text NOT NULL CHECK (source IN ('acknowledged', 'acknowledged_late', 'named')),
   -- followed; ended (every record has an outcome); absent (released as never filed); not_ours (named, and without any row of ours).
   state             text NOT NULL DEFAULT 'followed' CHECK (state IN ('followed', 'ended', 'absent', 'not_ours')),
   dgft_ack_id       text,
@@ -424,10 +424,10 @@ CREATE TABLE requests (
   warnings          jsonb NOT NULL DEFAULT '[]',
   -- When its age begins.
   since             timestamptz NOT NULL,
-  -- What the service says of it instead of an outcome: it does not know it, reports it Errored with nothing listed,
-  -- Errored in a way that proves nothing, or as ended without accounting for every record. statement_since: from when,
-  -- without another answer in between; statement_at: when last.
-  statement         text CHECK (statement IN ('unknown_request', 'errored_empty', 'errored', 'incomplete')),
+  -- What the service says of it instead of an outcome: it does not know it, reports it Errored in a way that
+  -- proves nothing, or as ended without accounting for every record. statement_since: from when, without another answer
+  -- in between; statement_at: when last.
+  statement         text CHECK (statement IN ('unknown_request', 'errored', 'incomplete')),
   statement_since   timestamptz,
   statement_at      timestamptz,
   -- Rows that its record reports as Errored: [{position, errors}]. They are freed once nothing else can have filed them.

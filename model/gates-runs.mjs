@@ -16,6 +16,7 @@ const base = {
   named: 0,
   statements: 0,
   uses: 0,
+  gives: 0,
   short_windows: 0,
   abandons: 0,
   memoryMb: 6_000,
@@ -35,6 +36,7 @@ export const definesOfGates = ({ attempts, defines, ...run }) => [
     'named',
     'statements',
     'uses',
+    'gives',
     'short_windows',
     'abandons',
   ].map((name) => `-D${name.toUpperCase()}=${run[name]}`),
@@ -55,6 +57,7 @@ export const boundsOfGates = ({ attempts, ...run }) =>
       named: run.named > 1 ? 'two named requests' : 'a named request',
       statements: 'statements of the service',
       uses: 'balances used elsewhere',
+      gives: 'what is given back to an IRM',
       short_windows: 'short windows',
       abandons: 'abandoned',
     }).flatMap(([name, text]) => (run[name] > 0 ? [text] : [])),
@@ -114,6 +117,7 @@ export const GATE_RUNS = [
   holds('gates-hidden', 'a certificate that no look shows, and balances', {
     hidden: 1,
     uses: 1,
+    gives: 1,
     slow: 0,
     attempts: [2, 0],
   }),
@@ -216,6 +220,12 @@ const RELEASE = [
     ...wrong,
     hidden: 1,
   }),
+  mutant('given-back-counts-not', 'Release: so they do where something was given back since the send', {
+    ...again,
+    ...wrong,
+    hidden: 1,
+    gives: 1,
+  }),
   mutant('little-left-is-anothers', 'Release: so they do where too little is left: a correction may take another IRM', {
     ...wrong,
     hidden: 1,
@@ -256,6 +266,10 @@ const ANSWERS = [
   mutant('named-without-details', 'Named request: it certifies once the certificate’s details are the row’s', {
     ...namedByOne,
     strangers: 2,
+    named: 1,
+  }),
+  mutant('denied-is-followed', 'Named request: one that the service denies ends with the attempt it was named for', {
+    attempts: [1, 0],
     named: 1,
   }),
   mutant('closed-certifies', 'Named request: closed while the service was asked, it certifies nothing', {

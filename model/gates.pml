@@ -8,6 +8,7 @@
  *   and the judge's); one certificate may come later (SLOW), but is shown to a look that begins after a release;
  * - one that shows in no look (HIDDEN) has used the balance of its IRM when the window is over, but not before it is issued; a
  *   person who is right knows of it, and the ledger what it read: perhaps nothing before the send, and nothing since the window;
+ *   what is given back (GIVES) hides a use, and shows itself, as a rise or an amendment;
  * - whose a request is that a person named shows in the portal when the window is over;
  * - where no look is possible for a whole window, the portal shows by then what a look would have shown;
  * - one person may be wrong (LIES); the other says what the portal shows.
@@ -97,7 +98,7 @@ byte window[2];
 bit lookAfterWindow[2]; bit lookAfterRelease;
 bit looking; bit beganAfterWindow[2]; bit beganAfterRelease; byte begun;
 /* balances: whether they were read before the filing's first send, whether since its window, and a use that no certificate explains */
-bit measured[2]; bit readSince[2]; bit unexplained;
+bit measured[2]; bit readSince[2]; bit unexplained; bit back; bit rose;
 
 /* one person's word that stands: about an attempt, from ATTEMPTS on about what the send gate keeps back of a filing, or about the named request */
 #define OF_NAMED 6
@@ -145,9 +146,9 @@ byte noted;
 #if HIDDEN > 0
 /* What a reading of the balances shows: a use that no certificate of a row accounts for, ours or another's. */
 #ifdef LITTLE_LEFT_IS_ANOTHERS
-#define SHOWS_USE (COUNT(issued) > COUNT(byRecord | otherwise) && !used)
+#define SHOWS_USE (COUNT(issued) > COUNT(byRecord | otherwise) && !used && !back)
 #else
-#define SHOWS_USE (COUNT(issued) > COUNT(byRecord | otherwise) || used)
+#define SHOWS_USE ((COUNT(issued) > COUNT(byRecord | otherwise) || used) && !back)
 #endif
 #ifdef UNMEASURED_COUNTS
 #define MEASURED(f) true
@@ -172,7 +173,12 @@ byte noted;
 #if HIDDEN == 0 || defined(USE_NOT_ASKED)
 #define USED(f) false
 #else
-#define USED(f) (!MEASURED(f) || !READ_SINCE(f) || UNEXPLAINED(f))
+#define USED(f) (!MEASURED(f) || !READ_SINCE(f) || UNEXPLAINED(f) || ROSE)
+#endif
+#ifdef GIVEN_BACK_COUNTS_NOT
+#define ROSE false
+#else
+#define ROSE rose
 #endif
 #define MAY_LIE(who) (LIES > 0 && (liar == 0 || liar == (who)))
 #define must(holds, what) if :: holds :: else -> printf(what); assert(false) fi
@@ -359,8 +365,8 @@ inline certify(f, c, bits) {
 /* Subjects of an absence: an attempt in doubt, or its request of which the service says that it does not know it. */
 #define ATTEMPT_ABSENT(a) (att[a] == A_MARKED && SENT(OF(a)) && !(UNFINISHED(OF(a))))
 #define REQUEST_ABSENT(a) (req[a] == Q_FOLLOWED && stated[a] && SENT(OF(a)) && !(OTHER_UNFINISHED(a)) && att[OTHER(a)] != A_MARKED)
-/* A request that a person named, which decides on the attempt in doubt. */
-#define NAMED_ABSENT (NAMED_DENIED && SENT(0) && !(ASKED(0)) && !(ASKED(1)) && !(att[0] == A_MARKED && att[1] == A_MARKED))
+/* A request that a person named, which decides on the attempt in doubt. Where nothing was written, only it is ended. */
+#define NAMED_ABSENT (NAMED_DENIED && (SENT(0) || row[0] == R_PLANNED) && !(ASKED(0)) && !(ASKED(1)) && !(att[0] == A_MARKED && att[1] == A_MARKED))
 #ifdef ABSENT_AT_ONCE
 #define SUBJECT(a) (att[a] == A_MARKED || req[a] == Q_FOLLOWED)
 #else
@@ -371,16 +377,21 @@ inline certify(f, c, bits) {
 #define REFUSED_SINCE(a) (OTHER(a) > a && att[OTHER(a)] == A_REFUSED)
 /* k: what it is said of. Of the named request, rows are freed, and the attempt in doubt is absent with it. */
 inline releaseAbsent(a, isLooked) {
-  noteRelease(OF(a), isLooked);
+  if :: k == OF_NAMED && row[0] == R_PLANNED :: else -> noteRelease(OF(a), isLooked) fi;
   if
-  :: k == OF_NAMED ->
+  :: k == OF_NAMED && row[0] == R_PLANNED -> named = Q_ABSENT; undeny()
+  :: k == OF_NAMED && row[0] != R_PLANNED ->
      named = Q_ABSENT; undeny(); if :: att[a] == A_MARKED -> att[a] = A_ABSENT :: else fi; freeRows(0)
   :: k != OF_NAMED && att[a] == A_MARKED ->
      att[a] = A_ABSENT;
+#ifndef DENIED_IS_FOLLOWED
+     if :: OF(a) == 0 && NAMED_DENIED && !(MAYBE_FILED(OTHER(a))) -> named = Q_ABSENT; undeny() :: else fi;
+#endif
      if
      :: (ended[OF(a)] || REFUSED_SINCE(a)) && !(MAYBE_FILED(OTHER(a))) -> freeRows(OF(a))
      :: else -> planAgain(OF(a)); rejectWhenOver(OF(a))
-     fi
+     fi;
+     must(row[OF(a)] != R_PLANNED || !(FOLLOWED(OF(a))), "@ broken | rows are planned, and nothing is sent while a request is followed\n")
   :: else -> req[a] = Q_ABSENT; att[a] = A_ABSENT; stated[a] = 0; freeRows(OF(a))
   fi
 }
@@ -567,7 +578,8 @@ inline record(x) {
 #define IS_ANSWERED(x) answered[x]
 #define TO_ISSUE(x) (truth[x] == T_TAKEN && !(issued & BIT(x)))
 #define TO_SHOW(x) ((issued & BIT(x)) && !(shown & BIT(x)))
-#define MAY_STATE(x) (req[x] == Q_FOLLOWED && !stated[x] && !(issued & BIT(x)) && STATEMENTS)
+/* It may deny a request, or end it without accounting for the row, although the certificate is issued. */
+#define MAY_STATE(x) (req[x] == Q_FOLLOWED && !stated[x] && STATEMENTS)
 #define HAS_STATED(x) (stated[x] && req[x] == Q_FOLLOWED)
 #define IS_PROCESSED(x) (req[x] == Q_FOLLOWED && (issued & BIT(x)))
 #define IS_ERRORED(x) (req[x] == Q_FOLLOWED && truth[x] == T_BAD)
@@ -598,11 +610,14 @@ end:
        printf("@ run | check the balances\n"); SHOW }
   :: atomic { used && row[0] == R_PLANNED && !checked[0] -> freeRows(0); printf("@ run 0 | too little is left: the rows are freed\n"); SHOW }
 #if HIDDEN > 0
-  :: atomic { marked && (window[0] == 2 && !readSince[0] || window[1] == 2 && !readSince[1] || deniedThrough && !readAfterDenial || unexplained != (SHOWS_USE -> 1 : 0)) ->
-       unexplained = SHOWS_USE; readSince[0] = window[0] == 2; readSince[1] = window[1] == 2; readAfterDenial = deniedThrough; printf("@ run | read the balances\n"); SHOW }
+  :: atomic { marked && (window[0] == 2 && !readSince[0] || window[1] == 2 && !readSince[1] || deniedThrough && !readAfterDenial || rose != back || unexplained != (SHOWS_USE -> 1 : 0)) ->
+       unexplained = SHOWS_USE; rose = back; readSince[0] = window[0] == 2; readSince[1] = window[1] == 2; readAfterDenial = deniedThrough; printf("@ run | read the balances\n"); SHOW }
 #endif
   :: atomic { !used && USES && att[0] != A_NONE && att[0] != A_OPEN && (row[0] == R_PLANNED && !fresh || HIDDEN && SENT(0)) && att[1] == A_NONE ->
        used = 1; printf("@ world | the IRM is used elsewhere\n"); SHOW }
+#if GIVES > 0
+  :: atomic { !back && marked -> back = 1; printf("@ world | something of the IRM is given back\n"); SHOW }
+#endif
   :: atomic { CHOOSE(TO_OPEN) ->
        if :: a == 2 -> list1 = shown :: else fi;
        att[a] = A_OPEN; printf("@ run %d | open attempt %d\n", OF(a), a); a = 0; SHOW }
@@ -718,7 +733,7 @@ end:
        if :: ALL_SHOWN(f) :: !(ALL_SHOWN(f)) && SLOW > 0 && !slow && !away -> slow = 1 :: !(ALL_SHOWN(f)) && HIDES(f) -> concealed = 1 fi; window[f] = 2; printf("@ time | the window of filing %d is over\n", f); SHOW }
   TIME(0)
   TIME(1)
-  :: atomic { NAMED_DENIED && !deniedThrough && !(TRAVELS(0)) && SENT(0) && (ALL_SHOWN(0) || SLOW > 0 && !slow && !away || HIDES(0)) ->
+  :: atomic { NAMED_DENIED && !deniedThrough && !(TRAVELS(0)) && (SENT(0) || row[0] == R_PLANNED) && (ALL_SHOWN(0) || SLOW > 0 && !slow && !away || HIDES(0)) ->
        if :: ALL_SHOWN(0) :: !(ALL_SHOWN(0)) && SLOW > 0 && !slow && !away -> slow = 1 :: !(ALL_SHOWN(0)) && HIDES(0) -> concealed = 1 fi;
        deniedThrough = 1; window[0] = 2; printf("@ time | the named request was denied for a window\n"); SHOW }
   /* an operator gives a filing up */

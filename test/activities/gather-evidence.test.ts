@@ -1,5 +1,4 @@
 /** Certificates are adopted in one transaction: a connection that is lost in the middle leaves nothing half. */
-import { TEST_CADENCE } from '../support/settings';
 import type pg from 'pg';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
 import { DAY_MS } from '../../src/domain/dates';
@@ -7,8 +6,7 @@ import { documentsRestored } from '../../src/ledger/sends/documents-restored';
 import { detailOf } from '../reports/ledger-of-a-month';
 import { unclaimedCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
-import { learnIec } from '../../src/ledger/exporters/exporters';
-import { readFilingView } from '../../src/ledger/filings/filing-view';
+import { learnIec, needExporter } from '../../src/ledger/exporters/exporters';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { completeLook } from '../../src/ledger/gates/absence';
 import { releaseAbsent } from '../../src/ledger/gates/release-absent';
@@ -73,6 +71,11 @@ function breakingPool(pool: pg.Pool): pg.Pool {
   return replacing(pool, 'connect', async () => breakingClient(await pool.connect()));
 }
 
+type Gather = { filingId: string; submission: number; exporterId: string; attemptId: string };
+/** A look for a send has seen this. */
+const expectSeen = async (args: Gather, seen: object) =>
+  expect(await door.run('gatherEvidence', args)).toMatchObject(seen);
+
 it('adopts a certificate with everything that follows from it, or not at all', async () => {
   const row = { sbCumInvoiceNumber: DOCUMENT, mappedIRMAmountFCC: 5 };
   const filingId = await open(ledger, 'ADOPTED-ONCE', rowsOf(row));
@@ -81,24 +84,18 @@ it('adopts a certificate with everything that follows from it, or not at all', a
   await mark(attemptId);
   await readBalance(ledger, 9_995, minutesLater(1));
   const args = { filingId, submission: 1, exporterId: EXPORTER, attemptId };
-  const claimed = async () => {
-    const { rows: found } = await ledger.pool.query<{ filingId: string | null }>(
-      'SELECT filing_id AS "filingId" FROM certificates WHERE ebrc_number = $1',
-      [CERTIFICATE.eBRCNumber],
-    );
-    return found.map((each) => each.filingId);
-  };
+  const claim = 'SELECT filing_id AS by FROM certificates WHERE ebrc_number = $1';
+  const claimed = async () => (await ledger.select(claim, CERTIFICATE.eBRCNumber)).map(({ by }) => by);
 
   expect(await door.failure('gatherEvidence', args)).toMatchObject({ type: 'ledger_unavailable' });
   expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
   expect(await claimed()).toEqual([null]);
 
-  expect(await door.run('gatherEvidence', args)).toMatchObject({ openRows: 0, adopted: [{ eBRCNumber: 'EBRC-1' }] });
+  await expectSeen(args, { openRows: 0, adopted: [{ eBRCNumber: 'EBRC-1' }] });
   expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
   expect(await claimed()).toEqual([filingId]);
-  expect((await readFilingView(ledger.pool, filingId, TEST_CADENCE))?.submissions).toMatchObject([
-    { state: 'settled' },
-  ]);
+  const submissions = 'SELECT state FROM submissions WHERE filing_id = $1';
+  expect(await ledger.select(submissions, filingId)).toEqual([{ state: 'settled' }]);
 });
 
 it('beats while the rows of a large submission are settled, and while it waits for the filing', async () => {
@@ -145,12 +142,8 @@ describe('what is seen for a send whose answer was lost', () => {
     await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId, certificates: [], at: NOW });
     const attemptId = await opened(filingId);
     await mark(attemptId);
-    const certificate = {
-      ...CERTIFICATE,
-      eBRCNumber: `EBRC-${document}`,
-      sbCumInvoiceNumber: document,
-      billNo: row.billNo,
-    };
+    const own = { eBRCNumber: `EBRC-${document}`, sbCumInvoiceNumber: document, billNo: row.billNo };
+    const certificate = { ...CERTIFICATE, ...own };
     return { certificate, args: { filingId, submission: 1, exporterId, attemptId } };
   }
   const at = (minutes: number) => (clock = () => minutesLater(minutes).getTime());
@@ -161,31 +154,28 @@ describe('what is seen for a send whose answer was lost', () => {
     shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-NOBODY', sbCumInvoiceNumber: ' ', billNo: null }];
     at(300);
     await balance(9_995, 299);
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, openRows: 1, adopted: [] });
+    await expectSeen(args, { looked: false, openRows: 1, adopted: [] });
     // Nor by one that names another exporter's IEC, with whatever else agrees.
     shown = [{ ...certificate, iec: 'ZZGCM4521K' }];
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, openRows: 1, adopted: [] });
+    await expectSeen(args, { looked: false, openRows: 1, adopted: [] });
     // A bill number alone tells whose it is.
     shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-NOBODY', sbCumInvoiceNumber: null, billNo: 'EXP/OTHER' }];
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, openRows: 0 });
+    await expectSeen(args, { looked: true, openRows: 0 });
   });
 
   it('keeps nothing of another IEC that a reconciliation is shown: no later look would list it', async () => {
     const { exporterId } = await exporter();
     const { certificate, args } = await lost(exporterId);
-    const { rows: parties } = await ledger.pool.query<{ partyId: number; iecCode: string }>(
-      'SELECT party_id AS "partyId", iec AS "iecCode" FROM exporters WHERE exporter_id = $1',
-      [exporterId],
-    );
-    const party = { exporterId, partyId: 0, iecCode: '', ...parties[0], from: '2026-02-01', to: '2026-02-28' };
+    const { partyId, iec: iecCode } = await needExporter(ledger.pool, exporterId);
+    const party = { exporterId, partyId, iecCode: iecCode ?? '', from: '2026-02-01', to: '2026-02-28' };
     at(300);
     shown = [{ ...certificate, iec: 'ZZGCM4521K' }];
     expect(await door.run('readCertificates', party)).toMatchObject({ certificates: 1, whole: false });
     shown = [];
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, agreeing: [] });
+    await expectSeen(args, { looked: true, agreeing: [] });
     shown = [{ ...certificate, iec: party.iecCode }];
     expect(await door.run('readCertificates', party)).toMatchObject({ certificates: 1, whole: true });
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, agreeing: [certificate.eBRCNumber] });
+    await expectSeen(args, { looked: true, agreeing: [certificate.eBRCNumber] });
   });
 
   it('is no complete look where the answer has lost a certificate that an earlier one listed', async () => {
@@ -194,26 +184,23 @@ describe('what is seen for a send whose answer was lost', () => {
     const older = { ...CERTIFICATE, eBRCNumber: 'EBRC-LISTED', sbCumInvoiceNumber: '1', billNo: 'OTHER' };
     at(300);
     shown = [older];
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    await expectSeen(args, { looked: true });
     // As in an outage that is answered with an empty list, or with a text that says that nothing was found.
     shown = [];
     const problem = expect.stringContaining('1 of the certificates that fetch-details listed before') as string;
     at(301);
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, problem });
+    await expectSeen(args, { looked: false, problem });
     const since = minutesLater(300.5);
     expect(await completeLook(ledger.pool, { exporterId, since, from: NOW })).toBeNull();
     // What another client of the IEC was shown is no part of this one's answer, as far as is known.
     const other = `${exporterId}-other`;
-    const { rows: known } = await ledger.pool.query<{ iec: string }>(
-      'SELECT iec FROM exporters WHERE exporter_id = $1',
-      [exporterId],
-    );
-    await knowExporter(ledger, other, known[0]?.iec ?? '');
-    await ledger.pool.query("UPDATE certificates SET exporter_id = $1 WHERE ebrc_number = 'EBRC-LISTED'", [other]);
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
-    await ledger.pool.query("UPDATE certificates SET exporter_id = $1 WHERE ebrc_number = 'EBRC-LISTED'", [exporterId]);
+    const shownTo = "UPDATE certificates SET exporter_id = $1 WHERE ebrc_number = 'EBRC-LISTED'";
+    await knowExporter(ledger, other, (await needExporter(ledger.pool, exporterId)).iec ?? '');
+    await ledger.select(shownTo, other);
+    await expectSeen(args, { looked: true });
+    await ledger.select(shownTo, exporterId);
     shown = [older];
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    await expectSeen(args, { looked: true });
     expect(await completeLook(ledger.pool, { exporterId, since, from: NOW })).not.toBeNull();
   });
 
@@ -230,7 +217,7 @@ describe('what is seen for a send whose answer was lost', () => {
     expect(await unclaimedCertificates(ledger.pool, exporterId)).toEqual([]);
     whileRead = () => Promise.resolve();
     shown = [];
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, openRows: 1 });
+    await expectSeen(args, { looked: true, openRows: 1 });
     expect(await looked()).not.toBeNull();
   });
 
@@ -247,11 +234,11 @@ describe('what is seen for a send whose answer was lost', () => {
     at(239);
     // The answer takes nearly the HTTP time-out, and comes after the window.
     whileRead = () => Promise.resolve(at(241));
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    await expectSeen(args, { looked: true });
     expect(await absent()).toMatchObject({ outcome: 'refused', code: 'look' });
     whileRead = () => Promise.resolve();
     await readBalancesAgain(ledger, exporterId, minutesLater(241));
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    await expectSeen(args, { looked: true });
     expect(await absent()).toEqual({ outcome: 'again' });
   });
 
@@ -259,10 +246,8 @@ describe('what is seen for a send whose answer was lost', () => {
     /** Sent eight months ago: three answers. */
     async function longAgo(exporterId: string) {
       const sent = await lost(exporterId);
-      await ledger.pool.query(`UPDATE attempts SET marked_at = $2 WHERE attempt_id = $1`, [
-        sent.args.attemptId,
-        minutesLater(-240 * 24 * 60),
-      ]);
+      const marked = `UPDATE attempts SET marked_at = $2 WHERE attempt_id = $1`;
+      await ledger.select(marked, sent.args.attemptId, minutesLater(-240 * 24 * 60));
       return sent;
     }
     const looked = (exporterId: string) =>
@@ -282,7 +267,7 @@ describe('what is seen for a send whose answer was lost', () => {
       }
       const days: string[] = [];
       whileRead = ({ eBRCIssueFromDt }) => Promise.resolve(days.push(eBRCIssueFromDt));
-      expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+      await expectSeen(args, { looked: true });
       expect(new Set(days).size).toBe(3);
       expect(await looked(exporterId)).not.toBeNull();
     });
@@ -298,12 +283,12 @@ describe('what is seen for a send whose answer was lost', () => {
       };
       at(299);
       answers([{ ...certificate, eBRCDate: '20072025' }]);
-      expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+      await expectSeen(args, { looked: true });
       at(300);
       answers([], [], [certificate]);
-      expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false });
+      await expectSeen(args, { looked: false });
       answers([], [], [certificate]);
-      expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+      await expectSeen(args, { looked: true });
       whileRead = () => Promise.resolve();
     });
   });
@@ -314,9 +299,9 @@ describe('what is seen for a send whose answer was lost', () => {
     shown = [certificate];
     at(30);
     await balance(9_995, 29);
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ adopted: [], contradicted: [{ position: 0 }] });
+    await expectSeen(args, { adopted: [], contradicted: [{ position: 0 }] });
     at(300);
-    expect(await door.run('gatherEvidence', args)).toMatchObject({ openRows: 0, contradicted: [] });
+    await expectSeen(args, { openRows: 0, contradicted: [] });
   });
 });
 
@@ -336,7 +321,7 @@ it('reads back to the copy after a restore, names the certificates that agree, a
   const args = { filingId, submission: 1, exporterId: EXPORTER, attemptId: `${filingId}-1-1` };
   expect(opened).toMatchObject({ outcome: 'attempt', attemptId: args.attemptId });
   const seen = { looked: true, adopted: [], openRows: 1, agreeing: ['EBLOST'], problem: expect.any(String) as string };
-  expect(await door.run('gatherEvidence', args)).toMatchObject(seen);
+  await expectSeen(args, seen);
   expect(asked[0]).toBe(detailOf('', mapping, new Date(made.getTime() - DAY_MS)).eBRCDate);
   // It counts as the reading that filings wait for.
   const read = `SELECT p.certificates_read_at >= i.certificates_after AS read

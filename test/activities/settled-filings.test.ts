@@ -13,34 +13,23 @@ import { withTransaction } from '../../src/ledger/pool';
 import { needSubmission } from '../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
+import { detailOf } from '../reports/ledger-of-a-month';
 import { useTestDatabase } from '../support/postgres';
 import { useDoor } from './door';
 
 const ledger = useTestDatabase(knowExporter);
 /** What fetch-details shows. */
-let shown: CertificateDetail[] = [];
+const shown: CertificateDetail[] = [];
 let documents = 9_500_000;
 let filed = 0;
 const { opened, mark } = attemptSteps(ledger);
 const door = useDoor(ledger, { fetchDetails: () => Promise.resolve({ certificates: shown, unread: 0 }) });
 
-const certificate = (sbCumInvoiceNumber: string) =>
-  ({
-    eBRCNumber: `EBRC-${sbCumInvoiceNumber}`,
-    eBRCDate: '10022026',
-    eBRCStatus: 'Issued',
-    sbCumInvoiceNumber,
-    sbCumInvoiceDate: '03012026',
-    realisedValueFCC: 5,
-    currencyCode: 'USD',
-    billNo: 'EXP/2026/001',
-  }) as CertificateDetail;
-
 /** A filing of one row that was sent, with the certificate that comes of it. */
 async function sent(...states: FilingState[]) {
   documents += 1;
-  const row = { sbCumInvoiceNumber: String(documents), mappedIRMAmountFCC: 5 };
-  const filingId = await open(ledger, `SETTLED-${documents}`, rowsOf(row));
+  const rows = rowsOf({ sbCumInvoiceNumber: String(documents), mappedIRMAmountFCC: 5 });
+  const filingId = await open(ledger, `SETTLED-${documents}`, rows);
   await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW });
   const attemptId = await opened(filingId);
   await mark(attemptId);
@@ -48,7 +37,7 @@ async function sent(...states: FilingState[]) {
   // More than these filings take: the steps run by the clock of today, long after this reading.
   filed += 1_000;
   await readBalance(ledger, 10_000 - filed, minutesLater(1));
-  shown = [...shown, certificate(row.sbCumInvoiceNumber)];
+  for (const { mapping } of rows) shown.push(detailOf(`EBRC-${documents}`, mapping, NOW) as CertificateDetail);
   return { filingId, attemptId, submission: 1, exporterId: EXPORTER };
 }
 
@@ -89,11 +78,8 @@ it('is one transaction, for a submission of unknown outcome', async () => {
 it('is one transaction, for rows that the status of a request has left open', async () => {
   const { filingId, attemptId, submission, exporterId } = await sent();
   await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}` }, sentBy: SENT_BY });
-  const { open: left, filing: moved } = await door.run(
-    'fetchCertificates',
-    { filingId, exporterId, submission },
-    step('3'),
-  );
+  const fetched = { filingId, exporterId, submission };
+  const { open: left, filing: moved } = await door.run('fetchCertificates', fetched, step('3'));
   const { seq, state } = await needFiling(ledger.pool, filingId);
   expect({ left, state, moved }).toMatchObject({ left: 0, state: 'collecting', moved: { seq } });
   expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
@@ -150,11 +136,8 @@ it('goes back to the request of an answer that comes while the certificates of i
   await move(ledger, filingId, 'submitting', 'outcome_unknown', 'collecting');
   expect(await readFacts(ledger.pool, filingId)).toMatchObject({ settled: true, followed: false });
 
-  await door.run('adoptAnswer', {
-    attemptId,
-    answer: { ...ACCEPTED, requestId: 'R-WHILE-COLLECTING' },
-    sentBy: SENT_BY,
-  });
+  const answer = { ...ACCEPTED, requestId: 'R-WHILE-COLLECTING' };
+  await door.run('adoptAnswer', { attemptId, answer, sentBy: SENT_BY });
   expect(await readFacts(ledger.pool, filingId)).toMatchObject({ settled: false, followed: true });
   const { seq } = await needFiling(ledger.pool, filingId);
   expect(await door.run('endFiling', { filingId, seq }, step('end'))).toEqual({ filing: 'differs' });

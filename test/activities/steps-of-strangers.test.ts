@@ -6,7 +6,7 @@ import { saveIrms } from '../../src/ledger/exporters/irms';
 import { readFilingView } from '../../src/ledger/filings/filing-view';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
-import { attemptSteps } from '../ledger/submissions/attempt-support';
+import { attemptSteps, WORD } from '../ledger/submissions/attempt-support';
 import { useTestDatabase } from '../support/postgres';
 import { TEST_CADENCE } from '../support/settings';
 import { useDoor } from './door';
@@ -25,6 +25,11 @@ const door = useDoor(ledger, {
 });
 
 beforeAll(() => knowExporter(ledger, OTHER, 'AAGCM9999K'));
+
+/** A run's move, so many after the one that the ledger has. */
+const stepOf = (of: { filingId: string; seq: number }, n: number, state: FilingState, kind: string = state) => ({
+  ...{ filingId: of.filingId, seq: of.seq + n, state, attention: null, event: { kind, text: kind } },
+});
 
 it('sends nothing of an unapproved filing under the attempt of another one, nor under another client', async () => {
   const rows = rowsOf({ sbCumInvoiceNumber: '7700001', mappedIRMAmountFCC: 1 });
@@ -91,11 +96,10 @@ it('asks what became of rows that such sends hold again, and says so where they 
     ['changed_after_end', expect.stringContaining(text) as string],
   ];
   expect(await asked()).toEqual(changed(`say what became of them: ebrc resolve ${filingId}`));
-  const about = { attemptId: null, requestId: null, sourceRows: null, notOurs: [], unseen: false, grantId: null };
   const certificates = [{ row: 1, eBRCNumber: 'EB-AFTER' }];
-  const word = { ...about, filingId, kind: 'filed' as const, certificates };
+  const word = { ...WORD, filingId, kind: 'filed' as const, certificates, grantId: null };
   for (const by of ['ravi', 'meera']) {
-    const wordId = await door.run('recordWord', { ...word, by, note: 'looked', saidBy: by });
+    const wordId = await door.run('recordWord', { ...word, by, saidBy: by });
     const event = { kind: 'resolved', who: by, text: 'looked' };
     await door.run('carryOutAfterEnd', { filingId, wordId, attemptId: null, event });
   }
@@ -107,11 +111,9 @@ it('judges no send as refused or accepted on the claim of another execution', as
   const attemptId = await attempts.opened(filingId);
   await attempts.count(attemptId, door.deps.documents);
   await move(ledger, filingId, 'submitting', 'outcome_unknown');
-  const { rows } = await ledger.pool.query<{ sender: string }>('SELECT sender FROM attempts WHERE attempt_id = $1', [
-    attemptId,
-  ]);
+  const [row] = await ledger.select('SELECT sender FROM attempts WHERE attempt_id = $1', attemptId);
   // What the ledger shows of the sender is no proof either.
-  for (const sentBy of ['whoever', rows[0]?.sender ?? '']) {
+  for (const sentBy of ['whoever', row?.['sender'] as string]) {
     const refusal = { reason: 'validation_failed', sentBy };
     expect(await door.run('readAttempt', { attemptId, refusal, seq: 0 })).toMatchObject({ verdict: 'marked' });
     const answer = { kind: 'accepted', requestId: 'FORGED' };
@@ -126,13 +128,10 @@ it('judges no send as refused or accepted on the claim of another execution', as
 it('ends no filing with an outcome that its rows do not have', async () => {
   const filingId = await attempts.filing();
   const { seq } = await needFiling(ledger.pool, filingId);
-  const step = (state: FilingState, n: number) => {
-    const event = { kind: state, text: state };
-    return { filingId, seq: seq + n, state, attention: null, event };
-  };
+  const step = (n: number, state: FilingState) => stepOf({ filingId, seq }, n, state);
   for (const [n, state] of (['submitting', 'processing', 'collecting'] as const).entries())
-    await door.run('recordProgress', step(state, n + 1), { activityId: state });
-  expect(await door.failure('recordProgress', step('certified', 4))).toMatchObject({ type: 'unexpected' });
+    await door.run('recordProgress', step(n + 1, state), { activityId: state });
+  expect(await door.failure('recordProgress', step(4, 'certified'))).toMatchObject({ type: 'unexpected' });
   expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'collecting', closedAt: null });
 });
 
@@ -140,17 +139,10 @@ it('keeps the event of every move, whichever step records it', async () => {
   const filingId = await attempts.filing();
   const { seq } = await needFiling(ledger.pool, filingId);
   const info = { activityId: 'same', workflowExecution: { workflowId: 'w', runId: 'r' } };
-  const at = (n: number, kind: string) => {
-    const event = { kind, text: kind };
-    return { filingId, seq: seq + n, state: 'submitting' as const, attention: null, event };
-  };
-  await door.run('recordProgress', at(1, 'first'), info);
-  await door.run('recordProgress', at(2, 'second'), info);
-  const { rows } = await ledger.pool.query<{ kind: string }>(
-    'SELECT kind FROM filing_events WHERE filing_id = $1 AND seq > $2 ORDER BY seq',
-    [filingId, seq],
-  );
-  expect(rows.map(({ kind }) => kind)).toEqual(['first', 'second']);
+  for (const [n, kind] of ['first', 'second'].entries())
+    await door.run('recordProgress', stepOf({ filingId, seq }, n + 1, 'submitting', kind), info);
+  const kept = 'SELECT kind FROM filing_events WHERE filing_id = $1 AND seq > $2 ORDER BY seq';
+  expect(await ledger.select(kept, filingId, seq)).toEqual([{ kind: 'first' }, { kind: 'second' }]);
 });
 
 it('reserves the balances of the filing’s own exporter, whichever is read', async () => {
@@ -160,6 +152,6 @@ it('reserves the balances of the filing’s own exporter, whichever is read', as
   await saveIrms(ledger.pool, OTHER, [irm], new Date());
   const { errors } = await door.run('reserveBalances', { filingId });
   expect(errors.map(({ severity }) => severity)).toContain('error');
-  const { rows: checked } = await ledger.pool.query('SELECT checked FROM filing_rows WHERE filing_id = $1', [filingId]);
-  expect(checked).toEqual([{ checked: false }]);
+  const checked = 'SELECT checked FROM filing_rows WHERE filing_id = $1';
+  expect(await ledger.select(checked, filingId)).toEqual([{ checked: false }]);
 });

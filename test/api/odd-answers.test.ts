@@ -247,11 +247,6 @@ describe('odd answers', () => {
     expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 0 });
   });
 
-  test('fetch-details with the status of an error inside a success is no empty list', async () => {
-    service.answer((_request, response) => json(response, 200, { success: true, data: [], statusCode: 502 }));
-    expect((await errorOf(api.fetchDetails(DETAILS))).kind).toBe('bad_answer');
-  });
-
   test('a page of fetch-details that says that there is more is no complete look', async () => {
     for (const meta of [{ total: 3 }, { total: 3, limit: 10 }, { total: 3, totalPages: 1 }, { totalPages: 2 }]) {
       answer({ data: [certificate], meta });

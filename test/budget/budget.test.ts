@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import fc from 'fast-check';
 import { createBudget, hashOfKey, type StoppableBudget } from '../../src/budget/budget';
 import { BudgetUnavailableError } from '../../src/budget/ticket-queue';
 import { BudgetStoppedError } from '../../src/budget/ports';
-import { createBudgetStore, readBudgetUsage, type BudgetStore } from '../../src/budget/store';
+import { createBudgetStore, readBudgetUsage, type BudgetStore, type TicketState } from '../../src/budget/store';
 import { budgetTiming } from '../../src/budget/timing';
 import { createPool } from '../../src/ledger/pool';
 import { useTestDatabase } from '../support/postgres';
 import { startTcpProxy } from '../support/tcp-proxy';
+import fc from 'fast-check';
 import { budgetOfProcess, fullestWindow, limitsOf, type ProcessOptions } from './budget-support';
 
 const WINDOW_MS = 300;
@@ -35,23 +35,16 @@ function start(options: Partial<ProcessOptions> & { limit: number }): StoppableB
 
 /** Resolves when `count` tickets are in the queue, so that the order of the next one is known. */
 async function lineOf(count: number): Promise<void> {
-  for (;;) {
-    const { rows } = await database.pool.query('SELECT count(*)::int AS n FROM budget_tickets WHERE key_hash = $1', [
-      keyHash,
-    ]);
-    if (rows[0].n === count) return;
-    await sleep(5);
-  }
+  const tickets = 'SELECT FROM budget_tickets WHERE key_hash = $1';
+  while ((await database.select(tickets, keyHash)).length !== count) await sleep(5);
 }
 
 /** How long the only call of a key counts, once its stamp is stored. */
 async function countedFor(key: string): Promise<number> {
+  const counts = `SELECT extract(epoch FROM free_at - written_at)::float8 * 1000 AS ms FROM budget_slots`;
   for (;;) {
-    const { rows } = await database.pool.query(
-      `SELECT extract(epoch FROM free_at - written_at)::float8 * 1000 AS "countsMs" FROM budget_slots WHERE key_hash = $1 AND written_at IS NOT NULL`,
-      [key],
-    );
-    if (rows[0]) return rows[0].countsMs;
+    const [slot] = await database.select(`${counts} WHERE key_hash = $1 AND written_at IS NOT NULL`, key);
+    if (slot) return Number(slot['ms']);
     await sleep(5);
   }
 }
@@ -111,7 +104,7 @@ test('no window at the clock of the service ever holds more calls than the limit
 test('a window with room lets a burst through, and no call more', async () => {
   const budget = start({ limit: 3, windowMs: 60_000 });
   await Promise.all([1, 2, 3].map(() => call(budget)));
-  await expect(budget.acquire('pdf', { signal: AbortSignal.timeout(200) })).rejects.toThrow();
+  await expectNoRoom(budget);
 });
 
 test('the call beyond the limit waits for a window to pass', async () => {
@@ -148,6 +141,12 @@ test('callers of one process keep the order in which they asked, also when they 
   expect(order.indexOf(4)).toBe(4);
 });
 
+/** A call of a class gets a slot, although its window is long. */
+const expectRoom = (budget: StoppableBudget) =>
+  expect(budget.acquire('pdf', { signal: AbortSignal.timeout(FREE_WITHIN_MS) })).resolves.toBeDefined();
+const expectNoRoom = (budget: StoppableBudget) =>
+  expect(budget.acquire('pdf', { signal: AbortSignal.timeout(200) })).rejects.toThrow();
+
 test('keys and classes have budgets of their own', async () => {
   const budget = start({ limit: 1, windowMs: LONG_WINDOW_MS });
   const other = start({ limit: 1, windowMs: LONG_WINDOW_MS, keyHash: hashOfKey(`dev_${randomUUID()}`) });
@@ -159,8 +158,7 @@ test('an unused slot is free at once', async () => {
   const budget = start({ limit: 1, windowMs: LONG_WINDOW_MS });
   const slot = await budget.acquire('pdf', {});
   await slot.unused();
-  const signal = AbortSignal.timeout(FREE_WITHIN_MS);
-  await expect(budget.acquire('pdf', { signal })).resolves.toBeDefined();
+  await expectRoom(budget);
 });
 
 test('a slot that was written cannot become unused', async () => {
@@ -168,7 +166,7 @@ test('a slot that was written cannot become unused', async () => {
   const slot = await budget.acquire('pdf', {});
   await slot.written();
   await slot.unused();
-  await expect(budget.acquire('pdf', { signal: AbortSignal.timeout(200) })).rejects.toThrow();
+  await expectNoRoom(budget);
 });
 
 test('a slot whose answer never comes counts for the window and the guard', async () => {
@@ -194,11 +192,8 @@ test('a stamp comes a little later with its age, at once where the lease may be 
   };
   const windowMs = 8_000;
   const budget = createBudget({ store: seen, windowMs, limits: limitsOf(5) });
-  const [quick, slow, late] = [
-    await budget.acquire('pdf', {}),
-    await budget.acquire('pdf', {}),
-    await budget.acquire('pdf', {}),
-  ];
+  const acquired = () => budget.acquire('pdf', {});
+  const [quick, slow, late] = [await acquired(), await acquired(), await acquired()];
   await slow.written();
   await quick.written();
   await quick.answered();
@@ -215,8 +210,7 @@ test('a stamp comes a little later with its age, at once where the lease may be 
 test('a slot that was answered counts for the window alone', async () => {
   const budget = start({ limit: 1, guardMs: LONG_WINDOW_MS });
   await call(budget);
-  const signal = AbortSignal.timeout(FREE_WITHIN_MS);
-  await expect(budget.acquire('pdf', { signal })).resolves.toBeDefined();
+  await expectRoom(budget);
 });
 
 test('an abort ends the wait promptly with its own reason, and gives the place to the next', async () => {
@@ -371,12 +365,133 @@ describe('when PostgreSQL is away', () => {
     await slot.answered();
     state.away = false;
     await budget.close();
+    const stored = `SELECT written_at AS written, answered_at AS answered, free_at - answered_at < '61 s' AS freed FROM budget_slots`;
+    expect(await database.select(`${stored} WHERE key_hash = $1`, keyHash)).toEqual([
+      { written: expect.any(Date), answered: expect.any(Date), freed: true },
+    ]);
+  });
+});
+
+describe('the store', () => {
+  const LEASE_MS = 200_000;
+  const HOLD_MS = 300_000;
+  const LONG_MS = 600_000;
+
+  let keyHash: string;
+
+  beforeEach(() => {
+    keyHash = randomUUID();
+  });
+
+  /** As if time had passed: no statement has to come within a time of another. */
+  async function elapse(ms: number): Promise<void> {
+    const earlier = (column: string) => `${column} = ${column} - $2::float8 * interval '1 ms' WHERE key_hash = $1`;
+    await database.pool.query(`UPDATE budget_slots SET ${earlier('free_at')}`, [keyHash, ms]);
+    await database.pool.query(`UPDATE budget_tickets SET ${earlier('lease_until')}`, [keyHash, ms]);
+  }
+
+  /** The store as one process has it; `step` with one call per window unless told otherwise. */
+  function processStore() {
+    const store = createBudgetStore({ pool: database.pool, keyHash, owner: randomUUID() });
+    const step = (tickets: string[], options: { limit?: number; leaseMs?: number; holdMs?: number } = {}) =>
+      store.step({ rateClass: 'pdf', limit: 1, leaseMs: LONG_MS, holdMs: LONG_MS, tickets, ...options });
+    return { ...store, step };
+  }
+
+  const ticketsOf = (count: number) => Array.from({ length: count }, () => randomUUID());
+  const granted = (states: TicketState[]) => states.filter((state) => state.granted).map(({ ticket }) => ticket);
+
+  test('one in front who has not come for its slot holds up nobody for whom there is room', async () => {
+    const [a, b] = [processStore(), processStore()];
+    const [held, absent, present] = ticketsOf(3) as [string, string, string];
+    await a.step([held]);
+    await a.step([absent]);
+    await b.step([present]);
+    expect(granted(await b.step([present], { limit: 2 }))).toEqual([]);
+    expect(granted(await b.step([present], { limit: 3 }))).toEqual([present]);
+  });
+
+  test('the ticket of a silent process leaves the queue when its lease ends', async () => {
+    const [dead, alive] = [processStore(), processStore()];
+    const [held, lost, next] = ticketsOf(3) as [string, string, string];
+    await alive.step([held]);
+    await dead.step([lost], { leaseMs: LEASE_MS });
+    await alive.step([next]);
+    await alive.leave([held]);
+    expect(granted(await alive.step([next]))).toEqual([]);
+    await elapse(LEASE_MS);
+    expect(granted(await alive.step([next]))).toEqual([next]);
+  });
+
+  test('a slot that a process took before it stopped reporting may have been written: it counts for lease, window and guard', async () => {
+    const [dead, alive] = [processStore(), processStore()];
+    const [lost, next] = ticketsOf(2) as [string, string];
+    await dead.step([lost], { leaseMs: LEASE_MS, holdMs: HOLD_MS });
+    await elapse(LEASE_MS);
+    expect(granted(await alive.step([next]))).toEqual([]);
+    await elapse(HOLD_MS);
+    expect(granted(await alive.step([next]))).toEqual([next]);
+  });
+
+  test('a taken slot is kept by renewals, a written one is not', async () => {
+    const store = processStore();
+    const [held, next] = ticketsOf(2) as [string, string];
+    await store.step([held], { leaseMs: LEASE_MS, holdMs: HOLD_MS });
+    await store.renew([held], LONG_MS, HOLD_MS);
+    await elapse(LEASE_MS + HOLD_MS);
+    expect(granted(await store.step([next]))).toEqual([]);
+    await store.written(held, 'pdf', HOLD_MS, 0);
+    await store.renew([held], LONG_MS, HOLD_MS);
+    await elapse(HOLD_MS);
+    expect(granted(await store.step([next]))).toEqual([next]);
+  });
+
+  test('a grant whose answer was lost is answered again and takes no second slot', async () => {
+    const store = processStore();
+    const [ticket] = ticketsOf(1) as [string];
+    await store.step([ticket], { limit: 2 });
+    expect(granted(await store.step([ticket], { limit: 2 }))).toEqual([ticket]);
+    expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 1, waiting: 0 }]);
+  });
+
+  test('a call that is written after its slot expired still counts', async () => {
+    const store = processStore();
+    const [late, other] = ticketsOf(2) as [string, string];
+    await store.step([late], { leaseMs: 1, holdMs: 1 });
+    await elapse(10);
+    await store.step([other], { limit: 2 });
+    await store.written(late, 'pdf', LONG_MS, 0);
+    expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 2 }]);
+  });
+
+  test('a call counts from when it was written, not from when that is stored', async () => {
+    const store = processStore();
+    const [ticket] = ticketsOf(1) as [string];
+    await store.step([ticket]);
+    await store.written(ticket, 'pdf', LONG_MS, LONG_MS / 2);
     expect(
       await database.select(
-        'SELECT written_at, answered_at, free_at - answered_at < $2::interval AS freed FROM budget_slots WHERE key_hash = $1',
-        keyHash,
-        '61 s',
+        `SELECT clock_timestamp() - written_at >= $2::interval AS "early", free_at - written_at AS "counts" FROM budget_slots WHERE ticket = $1`,
+        ticket,
+        `${LONG_MS / 2} ms`,
       ),
-    ).toEqual([{ written_at: expect.any(Date), answered_at: expect.any(Date), freed: true }]);
+    ).toEqual([{ early: true, counts: expect.objectContaining({ minutes: 10 }) }]);
+  });
+
+  test('an answer that comes after its slot was freed takes none', async () => {
+    const store = processStore();
+    const [slow, other] = ticketsOf(2) as [string, string];
+    await store.step([slow]);
+    await store.written(slow, 'pdf', 1, 0);
+    await elapse(10);
+    await store.step([other]);
+    await store.answered(slow, LONG_MS);
+    expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 1 }]);
+  });
+
+  test('forty processes that step at once are granted no more than the limit', async () => {
+    const stores = Array.from({ length: 40 }, () => processStore());
+    const states = await Promise.all(stores.map((store) => store.step([randomUUID()], { limit: 7 })));
+    expect(granted(states.flat())).toHaveLength(7);
   });
 });

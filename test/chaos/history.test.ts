@@ -49,20 +49,16 @@ async function filing() {
           at: NOW,
         }),
       ),
-    notSent: (number: number, kind?: string) =>
+    refuse: (number: number, kind: string) =>
       inTurn((client) => {
         const close = { attemptId: attemptId(number), sender: `sender-${number}`, reason: 'not_sent', at: NOW };
-        return closeNotSent(client, kind === undefined ? close : { ...close, answer: { kind } });
+        return closeNotSent(client, { ...close, answer: { kind } });
       }),
     read: (number: number) => inTurn((client) => readAttempt(client, { attemptId: attemptId(number), at: NOW })),
     certify: () =>
       inTurn((client) => {
-        const verdict = {
-          position: 0,
-          outcome: 'certified',
-          eBRCNumber: `EBRC${filings}`,
-          eBRCDate: '10022026',
-        } as const;
+        const number = { eBRCNumber: `EBRC${filings}`, eBRCDate: '10022026' };
+        const verdict = { position: 0, outcome: 'certified' as const, ...number };
         return settleRows(client, { filingId, exporterId: EXPORTER, verdicts: [verdict], at: NOW });
       }),
     forge: (sql: string) => pool.query(sql, [filingId]),
@@ -80,28 +76,11 @@ it('follows a filing from its first attempt to its certificate', async () => {
   expect({ steps: steps > 5, refused }).toEqual({ steps: true, refused: [] });
 });
 
-it('follows one that is sent by its fourth attempt, with a certificate in the place of an answer', async () => {
-  const { filingId, mark, notSent, read, openNext, certify } = await filing();
-  await mark(1);
-  await notSent(1);
-  await openNext();
-  await read(2);
-  await openNext();
-  await mark(3);
-  await notSent(3);
-  await openNext();
-  await mark(4);
-  await move(ledger, filingId, 'outcome_unknown');
-  await certify();
-  await move(ledger, filingId, 'collecting', 'certified');
-  expect((await check()).refused).toEqual([]);
-});
-
 it('follows one that was refused twice before it was sent', async () => {
-  const { filingId, mark, notSent, openNext, accept } = await filing();
+  const { filingId, mark, refuse, openNext, accept } = await filing();
   for (const number of [1, 2]) {
     await mark(number);
-    await notSent(number, 'documents_unavailable');
+    await refuse(number, 'documents_unavailable');
     await openNext();
   }
   await mark(3);

@@ -37,51 +37,9 @@ it('reports a worker that cannot be started again', async () => {
   expect(problems[1]).toMatch(/^worker 1 could not be started again: /);
 });
 
-it('reports a worker that did not shut down cleanly, and none that did or was killed', async () => {
-  const { problems, ...running } = await oneWorker(
-    `setInterval(() => undefined, 1000);
-     process.once('SIGTERM', () => { console.log('{"msg":"worker stopped"}'); process.exit(0); });`,
-  );
-  await started(1);
-  await running.restart(0, 'SIGTERM');
-  await started(2);
-  await running.restart(0, 'SIGKILL');
-  expect(problems).toEqual([]);
-});
-
 it('reports a worker that had to be killed', async () => {
   const { problems, ...running } = await oneWorker(`setInterval(() => undefined, 1000);`);
   await started(1);
   await running.restart(0, 'SIGTERM');
   expect(problems).toEqual(['worker 1 did not shut down cleanly']);
-});
-
-it('puts workers of another build in the place of the old ones, which stop when it is current', async () => {
-  const { problems, ...running } = await oneWorker(
-    `console.log('build ' + process.env.BUILD);
-     setInterval(() => undefined, 1000);
-     process.once('SIGTERM', () => { console.log('{"msg":"worker stopped"}'); process.exit(0); });`,
-  );
-  await started(1);
-  const logOf = (name: string) => readFile(join(folder, name), 'utf8');
-  await running.replaceAll({ BUILD: 'two' }, async () => {
-    await eventually(async () => (await logOf('worker-1-2.log')).includes('worker started'));
-    expect(await logOf('worker-1.log')).not.toContain('worker stopped');
-  });
-  expect(await logOf('worker-1.log')).toContain('worker stopped');
-  expect(await logOf('worker-1-2.log')).toContain('build two');
-  expect(problems).toEqual([]);
-});
-
-it('has no worker while something is put back', async () => {
-  const { problems, ...running } = await oneWorker(
-    `setInterval(() => undefined, 1000);
-     process.once('SIGTERM', () => { console.log('{"msg":"worker stopped"}'); process.exit(0); });`,
-  );
-  await started(1);
-  await running.whileStopped(async () => {
-    expect((await readFile(join(folder, 'worker-1.log'), 'utf8')).trimEnd()).toMatch(/worker stopped"\}$/);
-  });
-  await started(2);
-  expect(problems).toEqual([]);
 });

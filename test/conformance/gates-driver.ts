@@ -139,6 +139,11 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
     if (!begun) return;
     const at = begun.minute;
     await readBalancesAgain(ledger, EXPORTER, minutesLater(at));
+    // The authority has used what it certified.
+    await pool.query(
+      `UPDATE irms SET available = amount - (SELECT count(*) FROM filing_rows WHERE state = 'certified') WHERE exporter_id = $1`,
+      [EXPORTER],
+    );
     if (complete) {
       await pool.query(
         `INSERT INTO certificates (party_id, exporter_id, ebrc_number, document_key, document_no, detail, first_seen_at)

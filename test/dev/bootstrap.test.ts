@@ -1,7 +1,7 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -133,29 +133,6 @@ it('uses no download and builds no module whose hash is another than the pinned 
   await expect(readFile(join(folder, 'built'))).rejects.toThrow('ENOENT');
 });
 
-it('keeps nothing of a download that breaks off', async () => {
-  const url: string = await listen((request, response) => {
-    if (!request.url?.endsWith('.tar.gz')) {
-      response.end(JSON.stringify({ archiveUrl: `${url}/temporal.tar.gz`, fileToExtract: 'temporal' }));
-      return;
-    }
-    response.writeHead(200, { 'content-length': '1000000' });
-    response.write('beginning');
-    setTimeout(() => response.destroy(), 100);
-  });
-  const { code, said } = await bootstrap(['temporal'], { TEMPORAL_DOWNLOAD_URL: url });
-  expect([code, said]).toEqual([1, expect.stringContaining('that failed')]);
-  expect(await installed()).toEqual([]);
-});
-
-it('takes over the lock of a process that is gone', async () => {
-  const gone = spawnSync(process.execPath, ['-e', '']).pid;
-  await mkdir(join(cache, 'ebrc-worker'), { recursive: true });
-  await writeFile(join(cache, 'ebrc-worker', 'temporal.lock'), String(gone));
-  const { said } = await bootstrap(['temporal']);
-  expect(said).toMatch(/there is no Go on PATH/);
-});
-
 it('leaves no process, no draft and no lock behind when it is stopped', async () => {
   const go = join(path, 'go');
   await writeFile(
@@ -176,56 +153,4 @@ it('leaves no process, no draft and no lock behind when it is stopped', async ()
   await eventually(() => !isAlive(pid));
   expect(await installed()).toEqual([]);
   expect(await readdir(join(cache, 'ebrc-worker'))).toEqual(['bin']);
-});
-
-it('prints how to get the time-skipping server', async () => {
-  const { code, said } = await bootstrap(['test-server']);
-  expect(code).toBe(1);
-  expect(said).toMatch(/there is no java on PATH/);
-  expect(said).toMatch(/TEMPORAL_TEST_SERVER/);
-});
-
-it('refuses an unknown server', async () => {
-  expect(await bootstrap(['cassandra'])).toEqual({
-    code: 2,
-    said: 'bootstrap: "cassandra" is none of temporal, test-server\n',
-  });
-});
-
-describe('whether the packages have to be installed', () => {
-  const OLD = new Date('2026-01-01');
-  const NEW = new Date('2026-02-01');
-  const lockFile = (version: string) => JSON.stringify({ packages: { '': {}, 'node_modules/a': { version } } });
-
-  /** What the check says about a project with this lock file and these packages. */
-  async function whyInstall(
-    lock: { version: string; at: Date },
-    found?: { version: string; at: Date },
-  ): Promise<string> {
-    await writeFile(join(folder, 'package-lock.json'), lockFile(lock.version));
-    await utimes(join(folder, 'package-lock.json'), lock.at, lock.at);
-    if (found) {
-      const hidden = join(folder, 'node_modules', '.package-lock.json');
-      await mkdir(join(folder, 'node_modules'), { recursive: true });
-      await writeFile(hidden, lockFile(found.version));
-      await utimes(hidden, found.at, found.at);
-    }
-    const program = `import { whyInstall } from ${JSON.stringify(join(ROOT, 'scripts', 'lib', 'dependencies.mjs'))};
-      process.stdout.write(String(await whyInstall(${JSON.stringify(folder)})));`;
-    return spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' }).stdout;
-  }
-
-  it('says so when there are none', async () => {
-    expect(await whyInstall({ version: '1.0.0', at: OLD })).toBe('node_modules is missing');
-  });
-
-  it('says so when they are older and other than the lock file', async () => {
-    const reason = await whyInstall({ version: '1.0.1', at: NEW }, { version: '1.0.0', at: OLD });
-    expect(reason).toBe('node_modules is older than package-lock.json');
-  });
-
-  it('lets them be when they are newer, or the same', async () => {
-    expect(await whyInstall({ version: '1.0.0', at: OLD }, { version: '1.0.0', at: NEW })).toBe('null');
-    expect(await whyInstall({ version: '1.0.0', at: NEW }, { version: '1.0.0', at: OLD })).toBe('null');
-  });
 });

@@ -49,10 +49,3 @@ it('lets nobody in without the password of this folder', async () => {
   await expect(query(guessed.toString(), 'SELECT 1')).rejects.toThrow(/password authentication failed/);
   await server.stop();
 });
-
-it('reports another one on the same folder, and does not disturb it', async () => {
-  const server = await startEmbeddedPostgres({ folder });
-  await expect(startEmbeddedPostgres({ folder })).rejects.toThrow(/another postmaster|lock file/i);
-  expect(await query(server.urlOf('postgres'), 'SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
-  await server.stop();
-});

@@ -1,7 +1,7 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { keepProcess } from '../../dev/kept-process';
@@ -93,32 +93,6 @@ asRoot('starts below a folder of mode 0700, and from a second checkout when the 
   // The checkouts share one copy, which points into none of them.
   expect((await lstat(COPY)).ino).toBe(ino);
   expect(await readdir(dirname(COPY))).toEqual(['node_modules']);
-});
-
-asRoot('makes a copy anew that does not run, or has lost a file', async () => {
-  const checkout = await checkoutAt('checkout');
-  await startAndStop(checkout);
-  const library = join(PROGRAMS, 'native', 'lib', 'libicuuc.so.60');
-  await rm(join(COPY, library));
-  await symlink(join(checkout, 'node_modules', library), join(COPY, library));
-  expect(spawnSync(join(COPY, PROGRAMS, 'native', 'bin', 'initdb'), ['--version'], { uid: NOBODY }).status).toBe(127);
-  await startAndStop(checkout);
-
-  const timeZones = join(COPY, PROGRAMS, 'native', 'share', 'postgresql', 'timezonesets');
-  await rm(timeZones, { recursive: true });
-  await startAndStop(checkout);
-  expect(existsSync(timeZones)).toBe(true);
-});
-
-asRoot('starts where root makes files that only root may read', async () => {
-  const checkout = await checkoutAt('checkout');
-  execFileSync('chmod', ['-R', 'go=', checkout]);
-  const before = process.umask(0o077);
-  try {
-    await startAndStop(checkout);
-  } finally {
-    process.umask(before);
-  }
 });
 
 it('starts as an ordinary user below its own folder of mode 0700, without a copy', async () => {

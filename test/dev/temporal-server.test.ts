@@ -40,11 +40,6 @@ it('serves with its search attributes and its UI, keeps its database, and stops 
   await second.stop();
 });
 
-it("reports the server's own message when it does not start", async () => {
-  const starting = startTemporalServer({ folder, executable: '/bin/sh' });
-  await expect(starting).rejects.toThrow(/The Temporal development server ended with code \d+: .*(server|sh)/s);
-});
-
 it('tries again with other ports when the server ends while it starts', async () => {
   const executable = join(folder, 'temporal');
   const script = `#!/bin/sh\ncd ${folder}\nif [ ! -e tried ]; then touch tried; exit 2; fi\nexec ${await findServer('temporal')} "$@"\n`;
@@ -59,8 +54,4 @@ it('reports the message of a panic, which stands far above the end of the log', 
   const frames = 'at a frame of the stack\n'.repeat(400);
   await writeFile(executable, `#!/bin/sh\ncat <<'END'\n\npanic: no port\n${frames}END\nexit 2\n`, { mode: 0o755 });
   await expect(startTemporalServer({ folder, executable })).rejects.toThrow(/ended with code 2: panic: no port/);
-});
-
-it('reports a missing binary', async () => {
-  await expect(startTemporalServer({ folder, executable: '/nowhere/temporal' })).rejects.toThrow(/ENOENT/);
 });

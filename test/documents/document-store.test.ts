@@ -1,15 +1,33 @@
 /** Documents in a folder and in an object store: the same suite over both. */
+import fc from 'fast-check';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdtemp,
+  readdir,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+  chmod,
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  symlink,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, basename, dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { parseS3Location } from '../../src/documents/s3-location';
 import { findS3Server, startS3Server, type S3Server } from '../support/s3-server';
 import { pdf, storeSuite } from './store-suite';
+import { writeOutputFile } from '../../src/documents/output-file';
+import { useFolder } from '../support/folder';
+import { randomBytes } from 'node:crypto';
+import { documentName, isDocumentName } from '../../src/documents/stored-document';
 
 const isRecord = (name: string) => name === 'store-id' || name.startsWith('sent');
 
@@ -169,5 +187,106 @@ describe('the address of a bucket', () => {
   ])('%s is refused', (text) => {
     expect(parseS3Location(text)).toBeNull();
     expect(() => createDocumentStore({ root: text })).toThrow(/not the address of a bucket/);
+  });
+});
+
+describe('an output file', () => {
+  let folder: string;
+  useFolder((made) => (folder = made));
+  const permissions = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+
+  test('a new file is readable by its owner alone, whatever the umask lets through', async () => {
+    const before = process.umask(0);
+    try {
+      await writeOutputFile(join(folder, 'checked.xlsx'), Buffer.from('rows'));
+    } finally {
+      process.umask(before);
+    }
+    expect(await permissions(join(folder, 'checked.xlsx'))).toBe('600');
+    expect(await readdir(folder)).toEqual(['checked.xlsx']);
+  });
+
+  test('a file that is there is replaced and keeps the permissions that its owner gave it', async () => {
+    const path = join(folder, 'checked.xlsx');
+    await writeFile(path, 'old');
+    await chmod(path, 0o640);
+    await writeOutputFile(path, 'new');
+    expect(await readFile(path, 'utf8')).toBe('new');
+    expect(await permissions(path)).toBe('640');
+  });
+
+  test('a failure leaves nothing behind and the file as it was', async () => {
+    const path = join(folder, 'checked.xlsx');
+    await writeFile(path, 'old');
+    // A value that no file can hold fails in the middle, after the temporary file was made.
+    await expect(writeOutputFile(path, 7 as unknown as string)).rejects.toThrow();
+    expect(await readFile(path, 'utf8')).toBe('old');
+    expect(await readdir(folder)).toEqual(['checked.xlsx']);
+    await mkdir(join(folder, 'sub'));
+    await expect(writeOutputFile(join(folder, 'sub'), 'x')).rejects.toMatchObject({ code: 'EISDIR' });
+  });
+
+  test('a symbolic link that somebody put there is replaced, and what it leads to stays as it was', async () => {
+    const theirs = join(folder, 'theirs');
+    await writeFile(theirs, 'untouched');
+    await chmod(theirs, 0o666);
+    for (const [name, leadsTo] of Object.entries({ linked: theirs, dangling: join(folder, 'nowhere') })) {
+      await symlink(leadsTo, join(folder, name));
+      await writeOutputFile(join(folder, name), 'new');
+      expect((await lstat(join(folder, name))).isFile()).toBe(true);
+      expect(await permissions(join(folder, name))).toBe('600');
+    }
+    expect(await readFile(theirs, 'utf8')).toBe('untouched');
+    expect((await readdir(folder)).sort()).toEqual(['dangling', 'linked', 'theirs']);
+  });
+
+  test('what leads to an open file of this process, as /dev/stdout does, is written to and stays', async () => {
+    const redirected = await open(join(folder, 'redirected'), 'w');
+    await symlink(`/proc/self/fd/${redirected.fd}`, join(folder, 'stdout'));
+    await writeOutputFile(join(folder, 'stdout'), 'rows');
+    await redirected.close();
+    expect((await lstat(join(folder, 'stdout'))).isSymbolicLink()).toBe(true);
+    expect(await readFile(join(folder, 'redirected'), 'utf8')).toBe('rows');
+  });
+});
+
+describe('document names', () => {
+  test('are the eBRC number itself where that is safe', () => {
+    expect(documentName('EBRC2026001', 'pdf')).toBe('EBRC2026001.pdf');
+  });
+
+  test('of two different numbers never collide, on any file system, and never leave the folder', () => {
+    const number = fc.oneof(
+      fc.string({ maxLength: 120 }),
+      fc.stringMatching(/^[A-Za-z0-9/._~-]{1,20}$/u),
+      fc.constantFrom(
+        '..',
+        '.',
+        '',
+        '/',
+        'CON',
+        'nul',
+        'a/../b',
+        'A~b',
+        'ebrc2026001',
+        'EBRC2026001',
+        'EBRC2026001.pdf',
+      ),
+    );
+    fc.assert(
+      fc.property(number, number, (one, other) => {
+        const [first, second] = [documentName(one, 'pdf'), documentName(other, 'pdf')];
+        expect(first.toLowerCase() === second.toLowerCase()).toBe(one === other);
+        expect(basename(join('/store', first))).toBe(first);
+        expect(dirname(join('/store', first))).toBe('/store');
+        expect(isDocumentName(first)).toBe(true);
+        expect(first.length).toBeLessThan(200);
+      }),
+    );
+  });
+
+  test('do not depend on anything but the number', () => {
+    const number = randomBytes(8).toString('base64');
+    expect(documentName(number, 'pdf')).toBe(documentName(number, 'pdf'));
   });
 });

@@ -5,25 +5,10 @@ import { dirname, join } from 'node:path';
 import { startProgram } from '../../dev/program';
 import { builtPackage } from '../support/built-package';
 import { cleanEnvironment, ebrc, type CommandOptions, type CommandResult } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { devServer, type DevServer } from '../support/temporal';
+import { createTestDatabase } from '../support/postgres';
+import { devServer } from '../support/temporal';
 
-export interface ProgramStage {
-  temporal: DevServer;
-  database: TestDatabase;
-  /** Of the worker's log and documents, and of the test's own files. */
-  folder: string;
-  /** Of the commands. */
-  env: Record<string, string>;
-  /** The built command line. */
-  program: string;
-  /** The folder of the built programs. */
-  dist: string;
-  run(args: readonly string[], options?: CommandOptions): Promise<CommandResult>;
-  /** Writes a file to hand to a command; what is no text and no bytes as JSON. @returns its path */
-  file(name: string, content: unknown): Promise<string>;
-  close(): Promise<void>;
-}
+export type ProgramStage = Awaited<ReturnType<typeof openProgramStage>>;
 
 /**
  * Seconds instead of hours; everything else is as in a deployment.
@@ -34,7 +19,7 @@ export async function openProgramStage(
   service: { url: string; close(): Promise<unknown> },
   env: Record<string, string>,
   secrets: Record<string, string> = {},
-): Promise<ProgramStage> {
+) {
   const built = await builtPackage();
   const folder = await mkdtemp(join(tmpdir(), 'ebrc-program-'));
   const [temporal, database] = await Promise.all([devServer(), createTestDatabase()]);
@@ -60,12 +45,16 @@ export async function openProgramStage(
   return {
     temporal,
     database,
+    /** Of the worker's log and documents, and of the test's own files. */
     folder,
-    env: all,
+    /** The built command line. */
     program: built.commandLine,
+    /** The folder of the built programs. */
     dist: dirname(built.worker),
-    run: (args, options = {}) => ebrc(args, { ...options, env: { ...all, ...options.env } }),
-    async file(name, content) {
+    run: (args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> =>
+      ebrc(args, { ...options, env: { ...all, ...options.env } }),
+    /** Writes a file to hand to a command; what is no text and no bytes as JSON. @returns its path */
+    async file(name: string, content: unknown): Promise<string> {
       const path = join(folder, name);
       const isRaw = typeof content === 'string' || Buffer.isBuffer(content);
       await writeFile(path, isRaw ? content : JSON.stringify(content));

@@ -1,5 +1,5 @@
 /** Ageing from filed rows and imported invoices, by the rules that were in force on the day asked for. */
-import { writeFile } from 'node:fs/promises';
+import { writeFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import type { RealisationRule } from '../../src/ledger/reports/ageing';
@@ -12,35 +12,24 @@ import { takeOverRows } from '../../src/ledger/rows/row-takeover';
 import { EXPORTER, knowExporter, rowsOf } from '../ledger/filing-support';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { createTestDatabase, useTestDatabase } from '../support/postgres';
 import { detailOf, reportOn, tell } from './ledger-of-a-month';
+import type { ReportOutcome } from '../../src/starter/report';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 const folder = testFolder();
 let rules: RealisationRule[];
 const OTHER = 'exporter-2';
 
 beforeAll(async () => {
   rules = await readRealisationRules();
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   await knowExporter(ledger, OTHER, 'AAGCM4522K');
   // Filed: a shipping bill over 8,000, of which 3,000 were certified on 10 February.
-  await tell(ledger, {
-    reference: 'PART',
-    madeAt: new Date('2026-02-10T06:00:00Z'),
-    hours: 1,
-    rows: [
-      {
-        sbCumInvoiceNumber: '0000777',
-        sbCumInvoiceDate: '03012026',
-        mappedIRMAmountFCC: 3_000,
-        becomes: { certificate: 'EB777' },
-      },
-    ],
-  });
+  const part = { sbCumInvoiceNumber: '0000777', sbCumInvoiceDate: '03012026', mappedIRMAmountFCC: 3_000 };
+  const rows = [{ ...part, becomes: { certificate: 'EB777' } }];
+  await tell(ledger, { reference: 'PART', madeAt: new Date('2026-02-10T06:00:00Z'), hours: 1, rows });
 });
-afterAll(() => ledger?.drop());
 
 async function imported(name: string, content: string | Workbook, ...args: string[]) {
   const path = join(folder, name);
@@ -68,12 +57,11 @@ exporter-1,INV-3,05-01-2026,103,50,EUR,Fabrikam,2026-03-01,9
 `;
 
 it('imports a list, applies the changes of the next one, and nothing the second time', async () => {
+  const nothing = { updated: 0, unchanged: 0, errors: [] };
   expect(await imported('books.csv', BOOKS)).toEqual({
     code: 0,
     imported: 3,
-    updated: 0,
-    unchanged: 0,
-    errors: [],
+    ...nothing,
     ignoredColumns: ['Ledger page'],
   });
   expect(await imported('books.csv', BOOKS)).toMatchObject({ imported: 0, updated: 0, unchanged: 3 });
@@ -161,29 +149,17 @@ it('counts value less certificates, by the rule of the day', async () => {
     ['INV-2', '200000', '2027-04-05', 'fema-23r-amendment-2025'],
     ['inv - 1', '1000.75', '2027-04-05', 'fema-23r-amendment-2025'],
   ]);
-  expect(figures(before)).toMatchObject({
-    documents: 4,
-    overdue: 1,
-    outstanding_usd: '6000.75',
-    overdue_value_eur: '50',
-  });
+  const outstanding = { outstanding_usd: '6000.75', overdue_value_eur: '50' };
+  expect(figures(before)).toMatchObject({ documents: 4, overdue: 1, ...outstanding });
   // From October 2026 on, eighteen months in INR.
   expect(documents(await ageingOn('2026-10-01'))).toContainEqual(['INV-2', '200000', '2027-07-05', 'fema-23r-2026']);
 });
 
 it('counts a certificate from the day of its issue on', async () => {
-  expect(documents(await ageingOn('2026-02-09', { now: new Date('2026-02-11T06:00:00Z') }))).not.toContainEqual([
-    '0000777',
-    '5000',
-    expect.anything(),
-    expect.anything(),
-  ]);
-  expect(documents(await ageingOn('2026-02-10', { now: new Date('2026-02-11T06:00:00Z') }))).toContainEqual([
-    '0000777',
-    '5000',
-    '2027-04-03',
-    'fema-23r-amendment-2025',
-  ]);
+  const openOn = async (on: string) =>
+    documents(await ageingOn(on, { now: new Date('2026-02-11T06:00:00Z') }))?.filter(([, value]) => value === '5000');
+  expect(await openOn('2026-02-09')).toEqual([]);
+  expect(await openOn('2026-02-10')).toEqual([['0000777', '5000', '2027-04-03', 'fema-23r-amendment-2025']]);
 });
 
 it('asks for any date: what is more than a year past due, and its restriction', async () => {
@@ -262,4 +238,66 @@ test('a party with thousands of documents and certificates is reported within th
   } finally {
     await large.drop();
   }
+});
+
+/** `ebrc report`, through the command line. */
+describe('ebrc report', () => {
+  const ledger = useTestDatabase();
+  const folder = testFolder();
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    await knowExporter(ledger);
+    await tell(ledger, { reference: 'LOST', madeAt: new Date(Date.now() - 30 * 3_600_000), rows: [{}] });
+    env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test', EBRC_TEMPORAL_UI: 'https://ui.example.test/' };
+  });
+
+  it('writes a page with links, and prints the figures', async () => {
+    const path = join(folder, 'daily.html');
+    const { code, json } = await ebrc(['report', 'daily', '-o', path, '--json'], { env });
+    expect(code).toBe(0);
+    const outcome = json<ReportOutcome>();
+    expect(outcome).toMatchObject({ path, report: 'daily', mode: 'test' });
+    const unknown = outcome.groups.find(({ id }) => id === 'unknown');
+    expect(unknown?.figures.find(({ id }) => id === 'older_than_24h')).toMatchObject({ value: 1, alarm: true });
+    expect(await readFile(path, 'utf8')).toContain(
+      'href="https://ui.example.test/namespaces/default/workflows/file%2Ftest%2FLOST"',
+    );
+  });
+
+  it('writes the ageing report as a workbook, with room for its amounts', async () => {
+    const list = join(folder, 'books.csv');
+    await writeFile(list, 'document,date,value,currency\nBIG,2026-06-01,1234567890.12,INR\n');
+    expect((await ebrc(['invoices', 'import', list, '--exporter', 'exporter-1'], { env })).code).toBe(0);
+    const path = join(folder, 'ageing.xlsx');
+    const { code, stdout } = await ebrc(['report', 'ageing', '-o', path, '--on', '2026-10-02'], { env });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Written to ${path} (of 2026-10-02).`);
+
+    const workbook = new Workbook();
+    await workbook.xlsx.readFile(path);
+    const amounts = workbook.worksheets.flatMap((sheet) =>
+      (sheet.getRows(1, sheet.rowCount) ?? []).flatMap((row) =>
+        row.values instanceof Array
+          ? row.values.map((value, at) => ({ value, column: sheet.getColumn(at), sheet }))
+          : [],
+      ),
+    );
+    const large = amounts.filter(({ value }) => value === 1_234_567_890.12);
+    expect(new Set(large.map(({ sheet }) => sheet.name))).toEqual(
+      new Set(['Overview', 'Realisation ageing', 'By exporter']),
+    );
+    // A spreadsheet shows a number that does not fit as ####.
+    for (const { column } of large) expect(column.width).toBeGreaterThan('1,234,567,890.12'.length);
+  });
+
+  it.each([
+    ['a file that is neither', ['-o', 'report.pdf'], /\.xlsx or \.html/u],
+    ['a day that does not exist', ['-o', 'r.html', '--on', '2026-02-30'], /not a day/u],
+    ['a day that has not come', ['-o', 'r.html', '--on', '2999-01-01'], /is in the future/u],
+  ])('refuses %s', async (_what, args, message) => {
+    const { code, json } = await ebrc(['report', 'daily', ...args, '--json'], { env });
+    expect(code).toBe(2);
+    expect(json<{ errors: { message: string }[] }>().errors[0]?.message).toMatch(message);
+  });
 });

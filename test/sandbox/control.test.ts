@@ -1,10 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { writeFileSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { testFolder } from '../support/folder';
 import { createSandbox } from '../../src/sandbox/sandbox';
+import { message, readyClient, seedWith, startSandbox, type Harness } from './support';
+import { EFFECT_FAULTS, OPERATIONS, TRANSPORT_FAULTS } from '../../src/sandbox/faults/fault-schema';
 import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
-import { HOUR, createClient, item, link, message, readyClient, seedOf, seedWith, startSandbox } from './support';
+import { loadSeed, type Seed } from '../../src/sandbox/authority/seed';
 
 const folder = testFolder();
 
@@ -101,53 +103,9 @@ describe('control endpoints', () => {
     await control('DELETE', '/calls');
     expect((await control('GET', '/calls')).body).toEqual([]);
   });
-
-  test('the filings report shows requests, rows and certificates', async () => {
-    const harness = await startSandbox();
-    const id = await readyClient(harness);
-    await harness.api.post('/genebrc/push-irm', message(id, [item(), item({ serialNo: 2, irmNumber: 'IRM9' })]));
-    harness.advance(2 * HOUR);
-    const { body } = await harness.control('GET', '/filings');
-    expect(body).toMatchObject({
-      certificates: 1,
-      doubleFilings: [],
-      requests: [
-        {
-          operation: 'push-irm',
-          ackStatus: 'Validated',
-          processed: true,
-          rows: [
-            { serialNo: 1, processingStatus: 'Processed', eBRCNumber: expect.any(String) },
-            { serialNo: 2, processingStatus: 'Errored', eBRCNumber: null },
-          ],
-        },
-      ],
-    });
-  });
 });
 
 describe('options', () => {
-  test('the default world is three exporters that can be onboarded', async () => {
-    const sandbox = await createSandbox({ activationDelayMs: 0 });
-    for (const [n, { username, password, irms }] of DEFAULT_SEED.accounts.entries()) {
-      const send = async (path: string, body: unknown) => {
-        const response = await fetch(sandbox.url + path, {
-          method: 'POST',
-          headers: { 'x-api-key': 'dev_sandbox_key', 'content-type': 'application/json' },
-          body: JSON.stringify(body),
-        });
-        return ((await response.json()) as { data: { id: string; data: unknown[] } }).data;
-      };
-      const { id } = await send('/platform-customers', { name: username, email: `${n}@example.com`, type: 'customer' });
-      await send(`/platform-customers/${id}/check-dgft-credentials`, {
-        dgftUsername: username,
-        dgftPassword: password,
-      });
-      expect((await send('/irm/refresh', { platformCustomerId: id })).data).toHaveLength(irms.length);
-    }
-    await sandbox.close();
-  });
-
   test('a taken port falls to a free one', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => taken.once('listening', resolve));
@@ -173,19 +131,6 @@ describe('options', () => {
     await expect(createSandbox({ seed: join(folder, 'none.json') })).rejects.toThrow(/none\.json could not be read/);
   });
 
-  test('the clock may answer later, as the one of a time-skipping server does', async () => {
-    const harness = await startSandbox({ clock: () => Promise.resolve(Date.UTC(2030, 0, 1)) });
-    const id = await createClient(harness);
-    expect((await link(harness, id)).data.dgftApiStatus.activatesAt).toBe('2030-01-02T00:00:00.000Z');
-  });
-
-  test('an address of IPv6 is written as one in its URL', async () => {
-    const sandbox = await createSandbox({ host: '::' });
-    expect(sandbox.url).toBe(`http://[::1]:${sandbox.port}/api/v1`);
-    expect((await fetch(`${sandbox.controlUrl}/rate`)).status).toBe(200);
-    await sandbox.close();
-  });
-
   test('close frees the port at once, also while an answer hangs', async () => {
     const { sandbox, api } = await startSandbox();
     sandbox.addFault({ operation: 'list-customers', kind: 'hang' });
@@ -197,38 +142,81 @@ describe('options', () => {
     await sandbox.close();
     expect(await hanging).toBe('cut');
   });
+});
 
-  test('a body that is no JSON is a 400, and is in the log', async () => {
-    const { sandbox } = await startSandbox();
-    const response = await fetch(`${sandbox.url}/genebrc/status`, {
-      method: 'POST',
-      headers: { 'x-api-key': 'dev_sandbox_key', 'content-type': 'application/json' },
-      body: '{"platformCustomerId":',
-    });
-    expect(response.status).toBe(400);
-    expect(await response.json()).toEqual({ statusCode: 400, message: expect.any(String) });
-    expect(sandbox.calls()).toEqual([expect.objectContaining({ operation: 'status', status: 400 })]);
-  });
+const page = readFileSync(join(__dirname, '../../docs/sandbox.md'), 'utf8');
 
-  test('an unknown path is a 404 in the form of the other errors', async () => {
-    const { api } = await startSandbox();
-    expect((await api.get('/genebrc/history')).body).toEqual({
-      statusCode: 404,
-      message: 'Cannot GET /api/v1/genebrc/history',
-    });
-  });
+test('the seed that the page shows is one', () => {
+  const example = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+  const seed = loadSeed(JSON.parse(example) as Seed);
+  expect(seed.accounts?.[0]?.irms).toHaveLength(1);
+  expect(seed.faults).toHaveLength(1);
+});
 
-  test('an account locks after as many failed logins as its seed sets', async () => {
-    const harness = await startSandbox({
-      seed: seedOf({ lockAfterFailedLogins: 2 }),
-    });
-    const id = await readyClient(harness);
-    await harness.control('PATCH', '/accounts/acme', { password: 'Other#1' });
-    const code = async () => (await harness.api.post('/genebrc/push-irm', message(id))).body.errorCode;
-    expect([await code(), await code(), await code()]).toEqual([
-      'DGFT_CREDENTIALS_INVALID',
-      'DGFT_CREDENTIALS_INVALID',
-      'DGFT_ACCOUNT_LOCKED',
-    ]);
+test.each([...OPERATIONS, ...TRANSPORT_FAULTS, ...EFFECT_FAULTS])('the page names %s', (word) => {
+  expect(page).toContain(`\`${word}\``);
+});
+
+test.each(DEFAULT_SEED.accounts)('the page lists the account $username with its password', (account) => {
+  expect(page).toContain(`| \`${account.username}\` | \`${account.password}\` | \`${account.iec}\` |`);
+});
+
+let harness: Harness;
+beforeEach(async () => {
+  harness = await startSandbox();
+});
+
+const PDF = Buffer.from('%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n');
+
+async function extract(path: string, file: Buffer | null, key: string | null = 'extract_sandbox_key') {
+  const form = new FormData();
+  if (file) form.append('file', new Blob([new Uint8Array(file)]), 'document.pdf');
+  const response = await fetch(`${harness.sandbox.extractionUrl}/platform/${path}`, {
+    method: 'POST',
+    headers: key === null ? {} : { 'x-api-key': key },
+    body: form,
   });
+  const body = (await response.json()) as Record<string, unknown> & { data: Record<string, unknown> };
+  return { status: response.status, body };
+}
+
+test.each([
+  ['shipping-bills/extract', 'shippingBillNumber'],
+  ['shipping-bills/extract/full', 'items'],
+  ['invoices/extract', 'lineItems'],
+])('%s answers status and data without the envelope, the same for the same file', async (path, field) => {
+  const first = await extract(path, PDF);
+  expect(first.status).toBe(200);
+  expect(Object.keys(first.body)).toEqual(['status', 'data']);
+  expect(first.body.status).toBe('success');
+  expect(first.body.data).toHaveProperty(field);
+  expect((await extract(path, PDF)).body).toEqual(first.body);
+  expect((await extract(path, Buffer.concat([PDF, PDF]))).body).not.toEqual(first.body);
+});
+
+test.each<[string, Buffer | null]>([
+  ['no file', null],
+  ['no PDF', Buffer.from('hello')],
+  ['a cut PDF', PDF.subarray(0, 20)],
+  ['5 MB', Buffer.concat([PDF, Buffer.alloc(5 * 1024 * 1024 - 2 * PDF.length), PDF])],
+])('%s is refused', async (_what, file) => {
+  const refused = await extract('invoices/extract', file);
+  expect(refused.status).toBe(400);
+  expect(refused.body.status).toBe('error');
+});
+
+test('it has keys of its own', async () => {
+  expect(await extract('invoices/extract', PDF, null)).toMatchObject({
+    status: 401,
+    body: { message: 'No API key provided' },
+  });
+  expect(await extract('invoices/extract', PDF, 'dev_sandbox_key')).toMatchObject({
+    status: 401,
+    body: { message: 'Invalid API key' },
+  });
+});
+
+test('faults strike it too', async () => {
+  harness.sandbox.addFault({ operation: 'extract-invoice', kind: '500' });
+  expect((await extract('invoices/extract', PDF)).status).toBe(500);
 });

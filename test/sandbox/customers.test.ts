@@ -1,5 +1,5 @@
 import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
-import { HOUR, createClient, link, seedOf, seedWith, startSandbox, type Harness } from './support';
+import { HOUR, createClient, link, seedWith, startSandbox, type Harness } from './support';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -33,10 +33,6 @@ describe('keys and agreements', () => {
     expect(refused.body).toEqual({ statusCode: status, message });
   });
 
-  test('the platform agreement is asked for at creation only', async () => {
-    expect((await harness.with('dev_no_mpa').get('/platform-customers')).status).toBe(200);
-  });
-
   test('a client is reachable only with a key of its mode and its platform', async () => {
     const id = await createClient(harness);
     expect((await harness.api.get(`/platform-customers/${id}`)).status).toBe(200);
@@ -44,11 +40,6 @@ describe('keys and agreements', () => {
     expect(live.status).toBe(404);
     expect(live.body.message).toBe(`Platform customer with id ${id} not found`);
     expect((await harness.with('dev_neighbour').get(`/platform-customers/${id}`)).status).toBe(404);
-  });
-
-  test('the mode comes from the prefix of the key', async () => {
-    const created = await harness.prod.post('/platform-customers', valid);
-    expect(created.data.mode).toBe('live');
   });
 });
 
@@ -92,11 +83,6 @@ describe('create', () => {
         'shoeSize: property shoeSize should not exist',
       ],
     });
-  });
-
-  test('letters whose capitals are two are no letters of an IEC', async () => {
-    const refused = await harness.api.post('/platform-customers', { ...valid, iec: 'AAAAAAAA\u00df' });
-    expect(refused.body.errors).toEqual(['iec: iec must be exactly 10 alphanumeric characters']);
   });
 
   test('e-mail and username are unique in a platform and mode', async () => {
@@ -164,25 +150,6 @@ describe('get, update and list', () => {
 });
 
 describe('check-dgft-credentials', () => {
-  test('a wrong password leaves the client inactive', async () => {
-    const id = await createClient(harness);
-    const refused = await link(harness, id, { dgftPassword: 'wrong' });
-    expect(refused.body).toEqual({ statusCode: 400, message: 'Invalid DGFT credentials' });
-    expect((await harness.api.get(`/platform-customers/${id}`)).data).toMatchObject({
-      isActive: false,
-      hasDgftCredentials: false,
-    });
-  });
-
-  test('missing fields and unknown clients', async () => {
-    const id = await createClient(harness);
-    const refused = await harness.api.post(`/platform-customers/${id}/check-dgft-credentials`, { dgftUsername: '' });
-    expect(refused.body).toMatchObject({ statusCode: 400, message: 'Validation failed' });
-    expect(refused.body.errors).toHaveLength(2);
-    const unknown = await link({ api: harness.prod }, id);
-    expect(unknown.body).toEqual({ statusCode: 404, message: 'Platform customer not found' });
-  });
-
   test('the same username with a new password replaces it and keeps the activation; another username is refused', async () => {
     const id = await createClient(harness);
     const first = await link(harness, id);
@@ -211,14 +178,6 @@ describe('check-dgft-credentials', () => {
     await harness.control('POST', '/portal', { down: true });
     const failed = await link(harness, id);
     expect(failed.body).toEqual({ statusCode: 500, message: 'Error checking DGFT credentials' });
-  });
-
-  test('an account may be ready at once and have shared credentials', async () => {
-    const quick = await startSandbox({
-      seed: seedOf({ activationDelayMs: 0, sharedCredentials: true }),
-    });
-    const linked = await link(quick, await createClient(quick));
-    expect(linked.data.dgftApiStatus).toEqual({ state: 'ready', activatesAt: null, sharedCredentialsLikely: true });
   });
 
   test('five failures in fifteen minutes refuse for fifteen more, on the sandbox clock', async () => {

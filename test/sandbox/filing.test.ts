@@ -43,11 +43,6 @@ describe('push-irm', () => {
     expect(refused.body.errors[0].startsWith(`${row}${field}: `)).toBe(true);
   });
 
-  test('other upload types take invoice references', async () => {
-    const taken = await push([item({ uploadType: 103, sbCumInvoiceNumber: 'INV/26/7' })], { uploadType: '103' });
-    expect(taken.data.ackStatus).toBe('Validated');
-  });
-
   test('names everything that is wrong at the top', async () => {
     const refused = await harness.api.post('/genebrc/push-irm', {
       platformCustomerId: 'x',
@@ -62,16 +57,6 @@ describe('push-irm', () => {
       'decalarationFlag: decalarationFlag must be one of the following values: Y, N',
       'recordResCount: recordResCount must equal the number of entries in ebrcBulkGenDtos (1)',
     ]);
-  });
-
-  test('an unknown client is a 404, also with the key of the other mode', async () => {
-    const refused = await harness.prod.post('/genebrc/push-irm', message(id));
-    expect(refused.body).toEqual({ statusCode: 404, message: 'Customer not found' });
-  });
-
-  test('non-fatal disagreements with the held record come with the acknowledgement', async () => {
-    const taken = await push([item({ irmNumber: 'NOBODY-KNOWS' })]);
-    expect(taken.data.observations).toEqual(['Row 1: no held IRM record for NOBODY-KNOWS']);
   });
 
   test("the held record is the one of the row's date, where a number recurs", async () => {
@@ -117,17 +102,6 @@ describe('push-irm', () => {
 });
 
 describe('status', () => {
-  test('an unknown request is a 404, for another client too', async () => {
-    expect((await status('nope')).status).toBe(404);
-    const taken = await push([item()]);
-    const other = await createClient(harness);
-    const asked = await harness.api.post('/genebrc/status', {
-      platformCustomerId: other,
-      requestId: taken.data.requestId,
-    });
-    expect(asked.body.errorCode).toBe('DGFT_CREDENTIALS_MISSING');
-  });
-
   test.each([
     ['an unknown IRM', { irmNumber: 'IRM9' }, 'ERR19'],
     ['another AD code', { irmAdCode: '9999999' }, 'ERR16'],
@@ -139,16 +113,6 @@ describe('status', () => {
     harness.advance(2 * HOUR);
     const record = await status(data.requestId);
     expect(record.data.ebrcBulkGenStatusLst[0].errorDetails).toEqual([expect.stringContaining(code)]);
-  });
-
-  test('the same number under another AD code is another balance', async () => {
-    const other = { irmNumber: 'IRM2', irmAdCode: '6390104', irmIfscCode: 'ICIC0000104' };
-    const { data } = await push([item({ ...other, mappedIRMAmountFCC: 10_000 })]);
-    harness.advance(2 * HOUR);
-    expect((await status(data.requestId)).data.processingStatus).toBe('Processed');
-    await harness.api.post('/irm/refresh', { platformCustomerId: id });
-    const irms = await harness.api.get(`/irm?platformCustomerId=${id}&irmNumber=IRM2`);
-    expect(irms.data.data.map((record: { irmAvailableAmt: number }) => record.irmAvailableAmt)).toEqual([10_000, 0]);
   });
 
   test('scripted outcomes decide instead of the rules', async () => {
@@ -191,19 +155,6 @@ describe('fetch-details', () => {
     [{ sbCumInvoiceNumber: '1'.repeat(26) }, 400],
   ])('%j answers %i', async (over, expected) => {
     expect((await details(over)).status).toBe(expected);
-  });
-
-  test('certificates of the seed are there from the start', async () => {
-    await harness.control('POST', '/accounts/acme/certificates', {
-      eBRCNumber: 'OLD1',
-      eBRCDate: '05072026',
-      sbCumInvoiceNumber: '55',
-      sbCumInvoiceDate: '01062026',
-      realisedValueFCC: 10,
-      currencyCode: 'USD',
-      realizationDt: '01062026',
-    });
-    expect((await details()).data).toEqual([expect.objectContaining({ eBRCNumber: 'OLD1' })]);
   });
 });
 

@@ -111,21 +111,6 @@ test('refreshing before the activation time is refused with the documented code 
   expect((await harness.api.post('/irm/refresh', { platformCustomerId: id })).status).toBe(200);
 });
 
-test('balances go down row by row, and a row beyond its balance is errored with the reason', async () => {
-  const { api, advance } = harness;
-  const id = await readyClient(harness);
-  const rows = [1, 2, 3].map((serialNo) => item({ serialNo, sbCumInvoiceNumber: `100${serialNo}` }));
-  const { data } = await api.post('/genebrc/push-irm', message(id, rows));
-  advance(2 * HOUR);
-  const status = await api.post('/genebrc/status', { platformCustomerId: id, requestId: data.requestId });
-  expect(status.data).toMatchObject({ processingStatus: 'Errored', recordProCount: 2, recordFailCount: 1 });
-  expect(status.data.ebrcBulkGenStatusLst[2]).toMatchObject({
-    processingStatus: 'Errored',
-    eBRCNumber: null,
-    errorDetails: [expect.stringContaining('ERR38')],
-  });
-});
-
 test('an identical mapping filed twice becomes two certificates, and is counted', async () => {
   const { api, advance, sandbox } = harness;
   const id = await readyClient(harness);
@@ -153,15 +138,6 @@ test('so is one that names its IRM by the other of its dates', async () => {
   own.advance(2 * HOUR);
   await own.sandbox.state();
   expect(own.sandbox.doubleFilings()).toMatchObject([{ eBRCNumbers: [expect.any(String), expect.any(String)] }]);
-});
-
-test('a mapping that the authority refused may be filed again without being counted', async () => {
-  const { api, advance, sandbox } = harness;
-  const id = await readyClient(harness);
-  await api.post('/genebrc/push-irm', message(id, [item({ mappedIRMAmountFCC: 20_000 })]));
-  advance(2 * HOUR);
-  await api.post('/genebrc/push-irm', message(id, [item({ mappedIRMAmountFCC: 20_000 })]));
-  expect(sandbox.doubleFilings()).toEqual([]);
 });
 
 test('a certificate is dated by the day in Asia/Kolkata at the moment of processing, whenever it is asked for', async () => {

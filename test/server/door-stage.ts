@@ -9,13 +9,13 @@ import type { Mapping } from '../../src/domain/filing/mapping';
 import { createLogger } from '../../src/telemetry/logger';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { addPrincipal } from '../../src/starter/principals';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { createSandbox } from '../../src/sandbox/sandbox';
 import { startDoor } from '../../src/server/door';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
 import { closeAfterAll } from '../support/closing';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { devServer, type DevServer } from '../support/temporal';
-import { startTestWorker, type TestWorker } from '../support/worker';
+import { createTestDatabase } from '../support/postgres';
+import { devServer } from '../support/temporal';
+import { startTestWorker } from '../support/worker';
 
 export interface Reply<T = Record<string, unknown>> {
   status: number;
@@ -39,27 +39,9 @@ interface Asked {
   headers?: Record<string, string>;
 }
 
-export interface DoorStage {
-  url: string;
-  door: Awaited<ReturnType<typeof startDoor>>;
-  deps: EbrcClientDependencies;
-  ledger: TestDatabase;
-  temporal: DevServer;
-  sandbox: Sandbox;
-  worker: TestWorker;
-  /** What the door has logged. */
-  logs: string[];
-  /** A principal's token; a name is made where none is given. */
-  principal(roles: Role[], more?: { name?: string; exporters?: string[]; system?: boolean }): Promise<string>;
-  /** A request with the token of somebody who may everything, unless another is given; null: none. */
-  ask<T = Record<string, unknown>>(method: string, path: string, asked?: Asked): Promise<Reply<T>>;
-  /** Another door on the same servers. */
-  another(
-    deps?: Partial<EbrcClientDependencies>,
-    options?: Pick<Parameters<typeof startDoor>[0], 'bounds'>,
-  ): ReturnType<typeof startDoor>;
-  close(): Promise<void>;
-}
+/** A real door, with real servers, a worker and a sandbox behind it. */
+export type DoorStage = Awaited<ReturnType<typeof openDoorStage>>;
+type DoorOptions = Pick<Parameters<typeof startDoor>[0], 'bounds'>;
 
 export const KAVERI = {
   email: 'accounts@kaveri.example',
@@ -68,7 +50,7 @@ export const KAVERI = {
   iec: 'AAKCK7719P',
 };
 
-async function openDoorStage(): Promise<DoorStage> {
+async function openDoorStage() {
   const [temporal, ledger, sandbox] = await Promise.all([
     devServer(),
     createTestDatabase(),
@@ -91,13 +73,13 @@ async function openDoorStage(): Promise<DoorStage> {
     lookForWorkerEveryMs: 200,
   };
   const address = { host: '127.0.0.1', port: 0 };
-  const another: DoorStage['another'] = (more = {}, options = {}) =>
+  const another = (more: Partial<EbrcClientDependencies> = {}, options: DoorOptions = {}) =>
     startDoor({ deps: { ...deps, ...more }, logger, address, ...options });
   const door = await another();
   let made = 0;
-  const principal: DoorStage['principal'] = async (roles, { name = `p${++made}`, ...more } = {}) => {
-    return (await addPrincipal(deps, { name, roles, by: 'a test', ...more })).token;
-  };
+  type Named = { name?: string; exporters?: string[]; system?: boolean };
+  const principal = async (roles: Role[], { name = `p${++made}`, ...more }: Named = {}): Promise<string> =>
+    (await addPrincipal(deps, { name, roles, by: 'a test', ...more })).token;
   const everything = await principal(['viewer', 'maker', 'checker', 'admin'], { name: 'everything' });
   return {
     url: door.url,
@@ -107,10 +89,15 @@ async function openDoorStage(): Promise<DoorStage> {
     temporal,
     sandbox,
     worker,
+    /** What the door has logged. */
     logs,
+    /** A principal's token; a name is made where none is given. */
     principal,
+    /** Another door on the same servers. */
     another,
-    ask: (method, path, asked = {}) => askDoor(door.url, method, path, { token: everything, ...asked }),
+    /** A request with the token of somebody who may everything, unless another is given; null: none. */
+    ask: <T = Record<string, unknown>>(method: string, path: string, asked: Asked = {}): Promise<Reply<T>> =>
+      askDoor<T>(door.url, method, path, { token: everything, ...asked }),
     async close() {
       await door.close();
       await worker.close();

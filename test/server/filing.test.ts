@@ -3,13 +3,15 @@ import { createHash } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { createFilingWatch } from '../../src/server/views/watch';
 import { eventually } from '../support/processes';
 import { contentsOfZip, unsummed } from '../support/zips';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificates';
 import type { FilingBody } from '../../src/server/views/filing';
-import { KAVERI, messageOf, onboard, useDoorStage, watchedPool } from './door-stage';
-import type { ProblemBody } from './door-stage';
+import { createFilingWatch } from '../../src/server/views/watch';
+import { KAVERI, messageOf, onboard, useDoorStage, watchedPool, type ProblemBody } from './door-stage';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describeApi } from '../../src/server/door';
 
 let exporterId: string;
 const stage = useDoorStage(async (opened) => (exporterId = await onboard(opened)));
@@ -347,4 +349,10 @@ it('makes nobody wait who comes while it closes: the connection would be cut', a
   void watch.until('F0123456789ABCDE', 60_000, new AbortController().signal).then(() => (answered = true));
   await setImmediate();
   expect(answered).toBe(true);
+});
+
+const KEPT = join(__dirname, '..', '..', 'schemas', 'openapi.json');
+
+it('keeps the description of the API as the routes have it; `npm run schemas` writes it', async () => {
+  expect(readFileSync(KEPT, 'utf8')).toBe(await describeApi());
 });

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { access, writeFile } from 'node:fs/promises';
+import { access, writeFile, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import type { Problem } from '../../src/starter/errors';
@@ -11,6 +11,7 @@ import { cleanEnvironment, ebrc, programArguments } from '../support/command-lin
 import { runProgram } from '../../src/starter/cli/program';
 import { keptTerminal } from '../support/terminals';
 import { useTestDatabase } from '../support/postgres';
+import { text } from 'node:stream/consumers';
 
 interface Refusal {
   errors: Problem[];
@@ -258,4 +259,74 @@ describe('ebrc sandbox', () => {
     expect(result.code).toBe(2);
     expect(result.json<Refusal>().errors[0]).toMatchObject({ code: 'bad_fault' });
   });
+});
+
+/** Every command that writes a file of the user's choice, and an ending that it takes. */
+const COMMANDS: readonly [name: string, args: string[], ending: string][] = [
+  ['template', ['template', 'a@b.example'], '.xlsx'],
+  ['check', ['check', 'july.xlsx', '--exporter', 'a@b.example'], '.xlsx'],
+  ['propose', ['propose', 'a@b.example'], '.xlsx'],
+  ['draft', ['draft', '--exporter', 'a@b.example', 'bills'], '.xlsx'],
+  ['extract', ['extract', 'invoice', 'a.pdf'], '.json'],
+  ['report', ['report', 'daily'], '.html'],
+  ['evidence', ['evidence', 'JULY-2026'], '.zip'],
+];
+
+async function errorOf(args: readonly string[]): Promise<Problem & { exit: number | null }> {
+  const { code, json } = await ebrc([...args, '--json']);
+  return { ...json<{ errors: Problem[] }>().errors[0]!, exit: code };
+}
+
+it.each(COMMANDS)('%s leaves a file that exists as it is, unless it is forced', async (_name, args, ending) => {
+  const path = join(folder, `filled-in${ending}`);
+  await writeFile(path, 'an afternoon of work');
+  const refused = await errorOf([...args, '-o', path]);
+  expect(refused).toMatchObject({ exit: 2, code: 'file_exists' });
+  expect(refused.message).toBe(`${path} exists. Name another file, or replace this one with --force.`);
+  // It goes on to what comes next: no configuration, or no such file.
+  expect((await errorOf([...args, '-o', path, '--force'])).code).not.toBe('file_exists');
+  expect(await readFile(path, 'utf8')).toBe('an afternoon of work');
+});
+
+it.each(COMMANDS)('%s names a folder that is missing, and the endings that it writes', async (_name, args, ending) => {
+  const [missing, wrong] = [join(folder, 'none', `new${ending}`), join(folder, 'new.csv')];
+  expect(await errorOf([...args, '-o', missing])).toMatchObject({
+    exit: 2,
+    message: `There is no folder ${join(folder, 'none')}. Make it first, or name a file in another folder.`,
+  });
+  expect(await errorOf([...args, '-o', wrong])).toMatchObject({
+    exit: 2,
+    message: expect.stringContaining(ending) as string,
+  });
+  expect(await errorOf([...args, '-o', folder])).toMatchObject({
+    exit: 2,
+    message: `${folder} is a folder. Name a file in it.`,
+  });
+});
+
+const REPORT = join(__dirname, '..', 'support', 'report-packages.cjs');
+
+/** The packages that a command line has loaded when it ends. */
+async function packagesOf(args: string[], env: Record<string, string> = {}): Promise<string[]> {
+  const start = ['-r', REPORT, ...programArguments('src/starter/cli.ts'), ...args];
+  const child = spawn(process.execPath, start, {
+    env: cleanEnvironment(env),
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  });
+  return JSON.parse(await text(child.stdio[3] as NodeJS.ReadableStream)) as string[];
+}
+
+/** Each of them takes longer to load than most commands take. */
+const HEAVY = ['@temporalio/client', '@temporalio/worker', 'exceljs', 'undici', 'fastify', 'node-pg-migrate', 'pdfkit'];
+
+it('loads hardly anything for the help', async () => {
+  const loaded = await packagesOf(['--help']);
+  expect(loaded).toContain('commander');
+  expect(loaded.filter((name) => [...HEAVY, 'zod', 'pg', '@temporalio/common'].includes(name))).toEqual([]);
+});
+
+it('loads the database driver, and nothing heavier, for a list', async () => {
+  const loaded = await packagesOf(['list', '--json'], { EBRC_MODE: 'test', DATABASE_URL: database.url });
+  expect(loaded).toContain('pg');
+  expect(loaded.filter((name) => HEAVY.includes(name))).toEqual([]);
 });

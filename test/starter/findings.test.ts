@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { createEbrcReader } from '../../src/starter/reader';
 import { runProgram } from '../../src/starter/cli/program';
+import { createEbrcReader } from '../../src/starter/reader';
 import type { FindingView } from '../../src/domain/reconciliation/findings';
 import type { FilingView, FilingSummary } from '../../src/domain/filing/view';
 import { mapping } from '../../dev/sample-mapping';
@@ -49,18 +49,18 @@ beforeAll(async () => {
   });
 });
 
+const findings = async (...args: string[]): Promise<FindingView[]> => {
+  const { code, json } = await ebrc(['findings', ...args, '--json'], { env });
+  expect(code).toBe(0);
+  return json<FindingView[]>();
+};
+
 it('says of findings whose they are and what to do', async () => {
   const { stdout } = await ebrc(['findings'], { env });
   expect(stdout).toMatch(
     /\tKind\tExporter\t[^]*\tDocument\t[^]*\tours_not_theirs\tAsha.*\t10\d\t[^]*What to do:\n+ours_not_theirs\t.*portal/u,
   );
 });
-
-const findings = async (...args: string[]): Promise<FindingView[]> => {
-  const { code, json } = await ebrc(['findings', ...args, '--json'], { env });
-  expect(code).toBe(0);
-  return json<FindingView[]>();
-};
 
 it('lists open findings with what to do, quiets one with a note, and keeps it under --all', async () => {
   const open = await findings();
@@ -84,13 +84,6 @@ it('lists open findings with what to do, quiets one with a note, and keeps it un
   expect(all.find((each) => each.id === id)).toMatchObject(quieted);
 });
 
-it('lists those of one kind and exporter alone', async () => {
-  expect(await findings('--kind', 'pdf_missing')).toEqual([]);
-  expect(await findings('--kind', 'ours_not_theirs', '--exporter', 'exporter-1@example.test')).not.toEqual([]);
-  const { code } = await ebrc(['findings', '--exporter', 'nobody@example.test', '--json'], { env });
-  expect(code).toBe(3);
-});
-
 it.each([
   ['a finding that is not there', ['999999', '--note', 'x'], /no finding 999999/u],
   ['an empty note', ['1', '--note', '  '], /Give a note/u],
@@ -98,6 +91,13 @@ it.each([
   const { code, json } = await ebrc(['findings', 'acknowledge', ...args, '--json'], { env });
   expect(code).toBe(3);
   expect(json<{ errors: { message: string }[] }>().errors[0]?.message).toMatch(message);
+});
+
+it('lists those of one kind and exporter alone', async () => {
+  expect(await findings('--kind', 'pdf_missing')).toEqual([]);
+  expect(await findings('--kind', 'ours_not_theirs', '--exporter', 'exporter-1@example.test')).not.toEqual([]);
+  const { code } = await ebrc(['findings', '--exporter', 'nobody@example.test', '--json'], { env });
+  expect(code).toBe(3);
 });
 
 it('shows no exporter as ready whose portal password is known to be wrong', async () => {

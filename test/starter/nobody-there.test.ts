@@ -30,7 +30,6 @@ const EMAIL = 'asha@example.test';
 const database = useTestDatabase();
 const server = useDevServer();
 let env: Record<string, string>;
-jest.setTimeout(120_000);
 
 beforeAll(async () => {
   await knowExporter(database);

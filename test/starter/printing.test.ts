@@ -1,14 +1,14 @@
 import stringWidth from 'string-width';
 import type { FilingResult } from '../../src/domain/contracts';
+import { LedgerUnavailableError } from '../../src/ledger/unavailable';
+import { printOutcome } from '../../src/starter/cli/commands/options';
+import type { Cli } from '../../src/starter/cli/context';
 import type { Finding } from '../../src/domain/rules/finding';
 import type { FilingSummary, FilingView } from '../../src/domain/filing/view';
-import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { RefusedError } from '../../src/starter/errors';
 import type { FilingEventView } from '../../src/starter/reader';
 import { doubtsOf } from '../../src/starter/cli/terminal';
 import { historyTable } from '../../src/starter/cli/commands/filings/list';
-import { printOutcome } from '../../src/starter/cli/commands/options';
-import type { Cli } from '../../src/starter/cli/context';
 import { filingPage, filingsPage, progressText } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
@@ -132,18 +132,6 @@ test('a terminal that does not tell its width gets 80 columns, and its spinner e
   expect(printed('word '.repeat(30), { columns: 0 }).split('\n')[0]).toHaveLength(79);
 });
 
-test('a list on a narrow terminal says what a filing waits for rather than its counts', () => {
-  const summary = {
-    ...{ filingId: 'F8C06B99459B214A', reference: 'KVR-LOST', n: 1, exporterName: 'Kaveri Softworks' },
-    ...{ state: 'outcome_unknown', counts: { rows: 1, certified: 0, errored: 0, archived: 0 } },
-    ...{ madeAt: '2026-07-31T08:35:00Z', waiting: { for: 'evidence', since: '2026-07-31T08:35:00Z', until: null } },
-  } as unknown as FilingSummary;
-  const narrow = printed(filingsPage([summary]), { columns: 80 });
-  expect(narrow).toMatch(/Waits for/u);
-  expect(narrow).not.toMatch(/Errored/u);
-  expect(printed(filingsPage([summary]), { columns: 160 })).toMatch(/Errored.*Filing/u);
-});
-
 test('times are local, with their zone', () => {
   const offset = -new Date('2026-07-31T08:35:00Z').getTimezoneOffset() * 60_000;
   const local = new Date(Date.parse('2026-07-31T08:35:00Z') + offset).toISOString().slice(0, 16).replace('T', ' ');
@@ -167,6 +155,18 @@ test('a list tells a forecast from a limit', () => {
   expect(printedWith(both)).toMatch(/place 2 of 9 in line, expected by 2026-07-31/u);
 });
 
+test('a list on a narrow terminal says what a filing waits for rather than its counts', () => {
+  const summary = {
+    ...{ filingId: 'F8C06B99459B214A', reference: 'KVR-LOST', n: 1, exporterName: 'Kaveri Softworks' },
+    ...{ state: 'outcome_unknown', counts: { rows: 1, certified: 0, errored: 0, archived: 0 } },
+    ...{ madeAt: '2026-07-31T08:35:00Z', waiting: { for: 'evidence', since: '2026-07-31T08:35:00Z', until: null } },
+  } as unknown as FilingSummary;
+  const narrow = printed(filingsPage([summary]), { columns: 80 });
+  expect(narrow).toMatch(/Waits for/u);
+  expect(narrow).not.toMatch(/Errored/u);
+  expect(printed(filingsPage([summary]), { columns: 160 })).toMatch(/Errored.*Filing/u);
+});
+
 const FILING = {
   ...{ filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], otherUses: [] },
   ...{ evidence: null, waiting: null, errors: [], warnings: [] },
@@ -179,6 +179,13 @@ test('a filing that no worker has recorded yet is no error, and why is said once
   const outcome = { filing, waitsForPerson: false, notice: 'No worker polls the queue.' };
   expect(printOutcome({ terminal: people } as Cli, outcome)).toBe(0);
   expect(written.stderr).toBe('No worker polls the queue.\n');
+});
+
+test('a line of progress says what it counts', () => {
+  const said = (errored: number, corrected: number) =>
+    progressText({ state: 'rejected', counts: { rows: 3, certified: 1, errored, corrected } } as FilingResult);
+  expect(said(2, 0)).toBe('rejected, 1 of 3 certified, 2 errored');
+  expect(said(2, 1)).toBe('rejected, 1 of 3 certified, 2 errored (1 corrected)');
 });
 
 test.each([
@@ -195,13 +202,6 @@ test.each([
   progress.say('waits for approval');
   progress.stop();
   expect(written.stderr).toBe(before);
-});
-
-test('a line of progress says what it counts', () => {
-  const said = (errored: number, corrected: number) =>
-    progressText({ state: 'rejected', counts: { rows: 3, certified: 1, errored, corrected } } as FilingResult);
-  expect(said(2, 0)).toBe('rejected, 1 of 3 certified, 2 errored');
-  expect(said(2, 1)).toBe('rejected, 1 of 3 certified, 2 errored (1 corrected)');
 });
 
 test('the history of a filing tells what a person did from the note that they gave', () => {
@@ -349,17 +349,17 @@ describe('rows that are usually rejected, or certified twice,', () => {
   });
 });
 
-test('a command that loses PostgreSQL is advised to be repeated', () => {
-  const { terminal: people, written } = keptTerminal();
-  const lost = new LedgerUnavailableError('57P01', false, new Error('terminating connection'));
-  expect(reportError(lost, people)).toBe(1);
-  expect(written.stderr).toContain('Repeat the command when it is available; that files nothing twice.');
-});
-
 test('a command that Temporal does not carry out is told why', () => {
   const { terminal: people, written } = keptTerminal();
   const cause = new Error('9 FAILED_PRECONDITION: Unable to perform workflow execution update');
   const refused = Object.assign(new Error('Workflow Update failed', { cause }), { name: 'ServiceError' });
   expect(reportError(refused, people)).toBe(1);
   expect(written.stderr).toMatch(/Unable to perform workflow execution update.*files nothing twice/u);
+});
+
+test('a command that loses PostgreSQL is advised to be repeated', () => {
+  const { terminal: people, written } = keptTerminal();
+  const lost = new LedgerUnavailableError('57P01', false, new Error('terminating connection'));
+  expect(reportError(lost, people)).toBe(1);
+  expect(written.stderr).toContain('Repeat the command when it is available; that files nothing twice.');
 });

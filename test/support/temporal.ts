@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, type Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
@@ -97,25 +97,13 @@ async function endingWithUs(server: string, folder: string): Promise<string> {
   return script;
 }
 
-export interface DevServer {
-  address: string;
-  namespace: string;
-  /** A client connection; closed by `stop`. */
-  connect(): Promise<Connection>;
-  /** A connection for workers; closed by `stop`. */
-  connectNative(): Promise<NativeConnection>;
-  /** A client on a connection of its own. */
-  client(): Promise<Client>;
-  /** What a test worker needs of it. */
-  environment(): Promise<TestWorkerOptions['env']>;
-  stop(): Promise<void>;
-}
+export type DevServer = Awaited<ReturnType<typeof devServer>>;
 
 /**
  * A development server of its own for a test file: the real server, headless, in memory, with the fairness settings and
  * search attributes that the worker is made for. Call `stop` in `afterAll`, after the workers ended.
  */
-export async function devServer(options: TemporalServerOptions = {}): Promise<DevServer> {
+export async function devServer(options: TemporalServerOptions = {}) {
   const server = await startTemporalServer({
     headless: true,
     executable: await pathOf('temporal'),
@@ -134,10 +122,13 @@ export async function devServer(options: TemporalServerOptions = {}): Promise<De
   return {
     address,
     namespace,
+    /** A client connection; closed by `stop`, as those of the others. */
     connect: connected,
     connectNative,
+    /** A client on a connection of its own. */
     client,
-    environment: async () => ({
+    /** What a test worker needs of it. */
+    environment: async (): Promise<TestWorkerOptions['env']> => ({
       client: await client(),
       nativeConnection: await connectNative(),
       namespace,

@@ -438,12 +438,6 @@ test('a sheet that is filled to its edge has no room for columns; cells and summ
   expect(workbook.getWorksheet('eBRC Summary')?.getCell('A3').value).toBe('Error');
 });
 
-test('a file that is not read is not annotated', async () => {
-  await expect(
-    annotateWorkbook({ source: Buffer.from('d0cf11e0a1b11ae1', 'hex'), findings: [] }),
-  ).rejects.toMatchObject({ name: 'WorkbookRefused', code: 'xls_format' });
-});
-
 test('a bracket in an attribute ends no tag', async () => {
   const sheet = `<cols><col min="1" max="1" x:note="a > b" xmlns:x="urn:x"/></cols><sheetData><row r="1" x:note='c > d' xmlns:x="urn:x"><c r="A1" t="inlineStr" x:note="e>"><is><t>Serial No</t></is></c></row><row r="2"><c r="A2" x:note=">"><v>7</v></c></row></sheetData>`;
   const findings: Finding[] = [{ severity: 'error', code: 'x', row: 2, field: 'serialNo', message: 'wrong' }];

@@ -68,13 +68,6 @@ test('a column that the template does not name is the user’s own: reported, an
   expect([said.findings, said.ownColumns.map(({ header }) => header)]).toEqual([[], ['Why (not sent)']]);
 });
 
-test('until the template was read our assumed labels count, and a filled one warns', async () => {
-  const { rows, findings } = await readWorkbook(await sheetWith('Vostro Type', 'SVRA'));
-  expect(rows[0]?.extra).toEqual({ 'Vostro Type': 'SVRA' });
-  expect(brief(findings)).toEqual(['null null template_unknown']);
-  expect((await readWorkbook(await book([cells()]))).findings).toEqual([]);
-});
-
 test('a filled column whose label is gone since the check is still written', async () => {
   const { rows } = await readWorkbook(await sheetWith('Vostro A/c Type', 'SVRA'), { template: LEARNED });
   const upload = await cellsOf(await writeBulkWorkbook(rows, BUILT_IN_TEMPLATE));

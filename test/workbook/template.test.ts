@@ -4,7 +4,8 @@ import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { buildTemplate, decorateTemplate } from '../../src/workbook/template';
 import { mapping } from '../../dev/sample-mapping';
-import { HEADERS, book, cells, columnIndex } from './fixtures';
+import { HEADERS, book, cells, columnIndex, rawParts, zipOf } from './fixtures';
+import { readTexts } from '../../src/workbook/texts';
 
 const load = async (file: Buffer): Promise<Workbook> => new Workbook().xlsx.load(Uint8Array.from(file).buffer);
 
@@ -148,4 +149,31 @@ test('what is said of a cell uses the words of the sheet', async () => {
   const about = (field: string) => errors.find((error) => error.field === field)?.message;
   expect(about('mappedIRMAmountFCC')).toBe('Required field MAPPED IRM AMOUNT-FCC is missing: fill it in.');
   expect(about('branchSlNo')).toBe('Required field Branch Sl No is missing: fill it in.');
+});
+
+test('texts are what the cells show; a password keeps its blanks and its digits', async () => {
+  const workbook = new Workbook();
+  const sheet = workbook.addWorksheet('Exporters');
+  sheet.addRow(['Name', 'E-Mail', 'Company Name', 'User Name', 'Password', null]);
+  sheet.addRow([
+    'Asha',
+    { text: 'asha@exports.example', hyperlink: 'mailto:asha@exports.example' },
+    null,
+    'asha',
+    ' a b ',
+  ]);
+  sheet.addRow([]);
+  sheet.addRow(['Meera', 'meera@exports.example', 'Meera & Co', 'meera', 12345678]);
+  expect(await readTexts(Buffer.from(await workbook.xlsx.writeBuffer()))).toEqual([
+    { row: 1, texts: [, 'Name', 'E-Mail', 'Company Name', 'User Name', 'Password'], problems: [] },
+    { row: 2, texts: [, 'Asha', 'asha@exports.example', , 'asha', ' a b '], problems: [] },
+    { row: 4, texts: [, 'Meera', 'meera@exports.example', 'Meera & Co', 'meera', '12345678'], problems: [] },
+  ]);
+});
+
+test('a workbook beyond the limits of what is read is refused with what to do, not loaded', async () => {
+  const deep = await zipOf(rawParts(`${'<a>'.repeat(1000)}${'</a>'.repeat(1000)}<sheetData/>`));
+  await expect(readTexts(deep)).rejects.toMatchObject({ code: 'damaged' });
+  const bomb = await zipOf({ ...rawParts('<sheetData/>'), 'xl/media/image1.png': '0'.repeat(20_000_000) });
+  await expect(readTexts(bomb)).rejects.toMatchObject({ code: 'zip_bomb' });
 });

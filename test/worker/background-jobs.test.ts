@@ -1,9 +1,20 @@
 import pino from 'pino';
 import { recordFailedCheck } from '../../src/ledger/vault/credential-fuse';
 import { leaderJob, startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
-import { cleaningJobs } from '../../src/worker/jobs';
+import { cleaningJobs, searchAttributesJob, sweepSecrets, watchDocumentStore } from '../../src/worker/jobs';
 import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
+import { useDevServer } from '../support/temporal';
+import { randomBytes } from 'node:crypto';
+import { Client, type WorkflowClientInterceptor } from '@temporalio/client';
+import { temporal } from '@temporalio/proto';
+import { createVault, handIn } from '../../src/ledger/vault/vault';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createDocumentStore } from '../../src/documents/document-store';
+import { readinessOf } from '../../src/telemetry/readiness';
+import { testFolder } from '../support/folder';
 
 const database = useTestDatabase();
 const silent = pino({ level: 'silent' });
@@ -36,16 +47,6 @@ it('never runs a job twice at a time, and waits for the one under way when it st
   await eventually(() => under === 1);
   await jobs.stop();
   expect([most, under]).toEqual([1, 0]);
-});
-
-it('notifies a job that the worker stops', async () => {
-  let told = false;
-  const jobs = startBackgroundJobs(
-    [job((signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve(void (told = true)))))],
-    silent,
-  );
-  await jobs.stop();
-  expect(told).toBe(true);
 });
 
 it('removes what nothing reads any more: old failed checks, and calls of the service', async () => {
@@ -86,4 +87,113 @@ it('is done by one worker at a time, and by another once that one has lost its c
   const before = runs[other] ?? 0;
   await eventually(() => runs[leader] === -1 || (runs[other] ?? 0) > before);
   await Promise.all([workers[other]?.stop(), third.stop()]);
+});
+
+const server = useDevServer();
+
+it('registers a search attribute again that is gone', async () => {
+  const client = await server.client();
+  const { namespace } = server;
+  const { operatorService } = client.connection;
+  const registered = async () =>
+    Object.keys((await operatorService.listSearchAttributes({ namespace })).customAttributes);
+  await operatorService.removeSearchAttributes({ namespace, searchAttributes: ['EbrcMode'] });
+  await eventually(async () => !(await registered()).includes('EbrcMode'));
+  const job = searchAttributesJob(client, namespace, pino({ level: 'silent' }));
+  const jobs = startBackgroundJobs([{ ...job, everyMs: 50 }], pino({ level: 'silent' }));
+  await eventually(async () => (await registered()).includes('EbrcMode'));
+  await jobs.stop();
+  expect(await registered()).toEqual(expect.arrayContaining(Object.keys(SEARCH_ATTRIBUTES)));
+});
+
+const PAUSED = temporal.api.enums.v1.WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_PAUSED;
+
+/** As newer servers describe a workflow that an operator has paused. */
+const asPaused: NonNullable<WorkflowClientInterceptor['describe']> = async (input, next) => {
+  const described = await next(input);
+  const { workflowExecutionInfo: info } = described;
+  const isPaused = info?.execution?.workflowId?.endsWith('paused');
+  return isPaused ? { ...described, workflowExecutionInfo: { ...info, status: PAUSED } } : described;
+};
+
+it('removes what was handed to a workflow that ended or never began, and nothing that a running one holds', async () => {
+  const { pool } = database;
+  const { connection, options } = await server.client();
+  const { namespace } = options;
+  const client = new Client({ connection, namespace, interceptors: { workflow: [{ describe: asPaused }] } });
+  const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
+  for (const mode of ['test', 'live'] as const) await vault.publish(pool, mode);
+  const handTo = (workflowId: string, mode: 'test' | 'live' = 'test') =>
+    handIn(pool, { mode, workflowId, username: 'asha', password: 'S3cret' });
+  const start = (workflowId: string) =>
+    client.workflow.start('onboardExporter', { workflowId, taskQueue: 'nobody-polls-it', args: [{}] });
+
+  const running = await handTo('onboard/test/running');
+  await start('onboard/test/running');
+  const paused = await handTo('onboard/test/paused');
+  await start('onboard/test/paused');
+  const ended = await handTo('onboard/test/ended');
+  await (await start('onboard/test/ended')).terminate();
+  const never = await handTo('onboard/test/never');
+  const live = await handTo('onboard/live/elsewhere', 'live');
+  const held = async () =>
+    (await pool.query<{ ref: string }>('SELECT secret_ref::text AS ref FROM vault_secrets')).rows.map(({ ref }) => ref);
+
+  expect(await sweepSecrets({ pool, client, mode: 'test' })).toBe(0);
+  expect((await held()).sort()).toEqual([running, paused, ended, never, live].sort());
+  expect(await sweepSecrets({ pool, client, mode: 'test' }, 0)).toBe(2);
+  expect((await held()).sort()).toEqual([running, paused, live].sort());
+});
+
+const folder = testFolder();
+
+function watch(root: string) {
+  const metrics = new Map<string, number>();
+  const lines: string[] = [];
+  const { job, probe } = watchDocumentStore({
+    pool: database.pool,
+    documents: createDocumentStore({ root }),
+    metrics: { set: (name, value) => void metrics.set(name, value) },
+  });
+  expect(job.everyMs).toBe(60_000);
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const jobs = startBackgroundJobs([{ ...job, everyMs: 10 }], logger);
+  const ready = async () => {
+    const [check] = await readinessOf([probe])();
+    return [check?.ok, check?.message, metrics.get('ebrc_document_store_up')];
+  };
+  return { jobs, ready, log: () => lines.join('') };
+}
+
+const USABLE = [true, 'can be written, read and listed', 1];
+const AWAY = [false, 'the document store cannot be used; the log says why', 0];
+
+it('becomes ready when the store does, and is not while the store is away or is another one', async () => {
+  const root = join(folder, 'documents');
+  await writeFile(root, 'not a folder');
+  const { jobs, ready, log } = watch(root);
+  expect(await ready()).toEqual([false, 'not seen yet', undefined]);
+  await eventually(() => /EEXIST|ENOTDIR/.test(log()));
+  expect(await ready()).toEqual(AWAY);
+
+  await rm(root);
+  await eventually(async () => (await ready())[0] === true);
+  expect(await ready()).toEqual(USABLE);
+
+  // Moved, not deleted file by file: the watcher writes into it at the same time.
+  await rename(root, join(folder, 'taken away'));
+  await eventually(async () => (await ready())[0] === false);
+  await mkdir(root);
+  // A folder that is empty is not the one that has the sends of this ledger.
+  await eventually(() => log().includes('is not the one that has'));
+  expect(await ready()).toEqual(AWAY);
+  await jobs.stop();
+  expect(await readdir(root)).toEqual(['store-id']);
+});
+
+it('never becomes ready with a bucket that nobody can reach, and the log says why', async () => {
+  const { jobs, ready, log } = watch('s3://bucket');
+  await eventually(() => log().includes('Region is missing'));
+  expect(await ready()).toEqual(AWAY);
+  await jobs.stop();
 });

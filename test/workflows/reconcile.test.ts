@@ -187,8 +187,7 @@ it.each([
 });
 
 it('finds a filing that is overdue and one whose answer was lost, with both sides, until each has its outcome', async () => {
-  const late = await stage.exporter();
-  const filing = await stage.file(late, [stage.mapping(late)]);
+  const { exporter: late, filing } = await stage.start();
   const { filingId, requestId } = await stage.until(filing, 'processing');
   await stage.ledger.pool.query(`UPDATE requests SET since = since - interval '5 hours' WHERE filing_id = $1`, [
     filingId,
@@ -207,9 +206,7 @@ it('finds a filing that is overdue and one whose answer was lost, with both side
     },
   ]);
 
-  const lost = await stage.exporter();
-  stage.fault(lost, 'push-irm', 'accept-then-drop');
-  const unknown = await stage.file(lost, [stage.mapping(lost)]);
+  const { exporter: lost, filing: unknown } = await stage.start([['push-irm', 'accept-then-drop']]);
   await stage.until(unknown, 'outcome_unknown');
   const input = { exporterId: lost.exporterId, checks: ['filings' as const] };
   expect(await run(input)).toMatchObject({ opened: 0, counts: { outcome_unknown: 1 } });

@@ -97,7 +97,8 @@ export async function settleRequest(
     return { outcome: followed ? ('not_yet' as const) : ('doubt' as const), filing: null };
   };
   // If it became another filing's or our own during the call, the record was judged as what it no longer is.
-  if (await isAnother(client, request)) return settled();
+  const known = (await readRequests(client, filingId, submission)).find((each) => each.requestId === request.requestId);
+  if (known?.state === 'not_ours' || known?.source !== request.source) return settled();
   const named = request.source === 'named';
   const { rows } = verdict;
   const records = rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
@@ -126,12 +127,6 @@ export async function settleRequest(
   await endRequest(client, request, { state, processingStatus, errored, contradicted, answered, at });
   await releaseRejected(client, { filingId, submission, at });
   return settled();
-}
-
-async function isAnother(client: pg.PoolClient, request: RequestRecord): Promise<boolean> {
-  const requests = await readRequests(client, request.filingId, request.submission);
-  const now = requests.find(({ requestId }) => requestId === request.requestId);
-  return now?.state === 'not_ours' || now?.source !== request.source;
 }
 
 /** Reports rows that the authority rejects although they have certificates: one of the two must be wrong. */

@@ -12,7 +12,7 @@ import { readFacts } from '../../ledger/filings/filing-lock';
 import { releaseAbsent } from '../../ledger/gates/release-absent';
 import { type FilingRow, moveRows, readRows, saveRowErrors } from '../../ledger/rows/filing-rows';
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
-import { isDenial, readRequests, type Denial } from '../../ledger/submissions/requests';
+import { isDenial, readRequests } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
 import { now, type Deps } from '../dependencies';
@@ -46,7 +46,9 @@ function concludeStatement(
   return onHeldWhole(deps, decided, async (client, held, at) => {
     const request = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
     const statement = request?.statement ?? null;
-    const reason = DENIALS[isDenial(statement) ? statement : 'unknown_request'](requestId);
+    const processed = statement === 'errored';
+    const said = processed ? `reports request ${requestId} as Errored` : `does not know request ${requestId}`;
+    const reason = `the service ${said}, and shows no certificate of it`;
     const messages = errors.length > 0 ? errors : [reason];
     const subject = { requestId, filingId, submission };
     const claim = { subject, settleMs: settings.settleAfterMs, unseen: false, notOurs: [], reason, errors: messages };
@@ -55,7 +57,6 @@ function concludeStatement(
     const freed =
       held === 'repeated' || (denied && (await releaseAbsent(client, { ...claim, at })).outcome !== 'refused');
     if (!freed) return { filing: await readNow(client, filingId), errors: [], freed };
-    const processed = statement === 'errored_empty' || statement === 'errored';
     const left = await afterAbsence(settings, client, held, { filingId, submission, processed, messages, at });
     return { ...left, freed };
   });
@@ -164,12 +165,6 @@ async function afterAbsence(
   await saveOfFiling(client, filingId, { errors });
   return ended(client, held, { filingId, errors }, at);
 }
-
-const DENIALS: Record<Denial, (requestId: string) => string> = {
-  unknown_request: (requestId) => `the service does not know request ${requestId}, and shows no certificate of it`,
-  errored_empty: (requestId) => `the authority reports request ${requestId} as Errored, and shows no certificate of it`,
-  errored: (requestId) => `the authority reports the rows of request ${requestId} as Errored`,
-};
 
 /** First data row of a workbook that we write for a submission; row 1 is the header. */
 const FIRST_UPLOADED_ROW = 2;

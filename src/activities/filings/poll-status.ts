@@ -126,10 +126,8 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   const statedSince = final ? null : await note(statement);
   if (isDenial(statement) && windowOver(deps, request, statedSince))
     return { outcome: 'statement', requestId, processingStatus, errors };
-  const mayStillComplete =
-    statement !== 'incomplete' ||
-    at.getTime() - (statedSince ?? at).getTime() < INCOMPLETE_INTERVALS * settings.pollMaxMs;
-  if (!final && mayStillComplete) {
+  const lastedMs = at.getTime() - (statedSince ?? at).getTime();
+  if (!final && (statement !== 'incomplete' || lastedMs < INCOMPLETE_INTERVALS * settings.pollMaxMs)) {
     logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
     return open(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
   }

@@ -49,10 +49,10 @@ export interface SentRow {
 export interface StatusVerdict {
   /**
    * `incomplete`: the authority is done but leaves rows without an outcome, which fetch-details may fill later.
-   * `errored_empty` (Errored without counts and list) and `errored` (by counts that fit only with certificates that the
-   * record does not list) are believed only after the settle window and a look.
+   * `errored`: Errored without counts and list, or by counts that fit only with certificates that the record does not
+   * list; it is believed only after the settle window and a look.
    */
-  verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'errored' | 'not_yet';
+  verdict: 'terminal' | 'incomplete' | 'errored' | 'not_yet';
   rows: (
     | {
         position: number;
@@ -243,7 +243,7 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const unread = record.unreadEntries ?? 0;
   const untouched = record.ebrcBulkGenStatusLst.length === 0 && unread === 0 && processed === 0 && failed === 0;
   if (status === ERRORED && untouched) {
-    return { verdict: 'errored_empty', rows: restErrored(), reason: `${summary} without counts and records` };
+    return { verdict: 'errored', rows: restErrored(), reason: `${summary} without counts and records` };
   }
   const counted = processed + failed === rows.length;
   // If the counts leave only failures for the unlisted rows, these rows failed. A listed row without an outcome, a

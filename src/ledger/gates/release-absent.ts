@@ -101,14 +101,10 @@ export async function releaseAbsent(
   const errorsOf = (freed: readonly number[]) => new Map(freed.map((row) => [row, onRecord.get(row) ?? errors]));
   const proof = { lookId, unseen: lookId === null, notOurs, from, reason, at };
   const release = { filingId, submission, ground: 'absent' as const, ...proof };
-  if ('attemptId' in subject)
-    return releaseAttempt(client, subject.attemptId, {
-      release: { ...release, ...subject },
-      attempts,
-      requests,
-      errorsOf,
-      ended: filing.ended,
-    });
+  if ('attemptId' in subject) {
+    const of = { release: { ...release, ...subject }, attempts, requests, errorsOf, ended: filing.ended };
+    return releaseAttempt(client, subject.attemptId, of);
+  }
   const { requestId } = subject;
   const { attemptId } = subjectState;
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errorsOf });
@@ -123,13 +119,7 @@ type ErrorsOf = (positions: readonly number[]) => ReadonlyMap<number, string[]>;
 async function releaseAttempt(
   client: Queryable,
   attemptId: string,
-  {
-    release,
-    attempts,
-    requests,
-    errorsOf,
-    ended,
-  }: {
+  args: {
     release: Release;
     attempts: readonly AttemptRow[];
     requests: readonly RequestRecord[];
@@ -137,6 +127,7 @@ async function releaseAttempt(
     ended: boolean;
   },
 ): Promise<Absence> {
+  const { release, attempts, requests, errorsOf, ended } = args;
   const { filingId, submission, reason, at } = release;
   // Records an attempt that the ledger has lost, so that a worker that still holds it finds it closed.
   await insertAttempt(client, attemptId);
@@ -156,12 +147,8 @@ async function releaseAttempt(
   for (const request of requests) await endRequest(client, request, { ...ABSENT, at });
   if (certified || refusedSince || ended) {
     const positions = await livePositions(client, { filingId, submission });
-    const freed = await freeRows(client, {
-      release,
-      state: 'needs_correction',
-      errors: errorsOf(positions),
-      from: [...SENT, 'planned'],
-    });
+    const of = { release, errors: errorsOf(positions), from: [...SENT, 'planned'] } as const;
+    const freed = await freeRows(client, { ...of, state: 'needs_correction' });
     const state = certified ? 'settled' : 'released';
     await settleSubmission(client, { filingId, submission, state, at });
     return { outcome: 'freed', freed };
@@ -179,12 +166,7 @@ async function releaseRequest(
   const { release, positions, attemptId, errorsOf } = args;
   const { filingId, submission, reason, at } = release;
   const asked = positions ?? (await livePositions(client, { filingId, submission }));
-  const freed = await freeRows(client, {
-    release,
-    state: 'needs_correction',
-    errors: errorsOf(asked),
-    from: SENT,
-  });
+  const freed = await freeRows(client, { release, state: 'needs_correction', errors: errorsOf(asked), from: SENT });
   // The request is followed on for the sent rows that this judgement leaves; planned ones are not sent before its end.
   if (await anyRow(client, { filingId, submission }, `live AND state IN ('${SENT.join(`', '`)}')`))
     return { outcome: 'freed', freed };

@@ -8,18 +8,17 @@ import { answerToRecord, POLL_LOAD, recordsAnswer } from './answer-times';
 import type { SubmissionKey, StoredAnswer } from '../../domain/filing/attempt';
 import type { PollLoad } from '../../domain/filing/poll-cadence';
 
-/** What the service says about a request instead of an outcome of its rows; only the denials say that it filed none. */
-export type Statement = Denial | 'incomplete';
-export type Denial = 'unknown_request' | 'errored_empty' | 'errored';
+/** What the service says about a request instead of an outcome of its rows. */
+export type Statement = 'unknown_request' | 'errored' | 'incomplete';
 
-export const isDenial = (statement: Statement | null): statement is Denial =>
-  statement !== null && statement !== 'incomplete';
+/** Whether it says that nothing of the request was filed. */
+export const isDenial = (statement: Statement | null): boolean => statement !== null && statement !== 'incomplete';
 
 export interface RequestRecord extends SubmissionKey {
   requestId: string;
   customerId: string;
   attemptId: string | null;
-  source: 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
+  source: 'acknowledged' | 'acknowledged_late' | 'named';
   state: 'followed' | 'ended' | 'absent' | 'not_ours';
   dgftAckId: string | null;
   ackStatus: string | null;

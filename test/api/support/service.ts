@@ -180,13 +180,20 @@ export function closedAfterEach() {
     closers.push(started.close);
     return started;
   };
+  const service = (...args: Parameters<typeof startService>) => kept(startService(...args));
+  const client = (...args: Parameters<typeof clientOf>) => {
+    const made = clientOf(...args);
+    closers.push(() => made.api.close());
+    return made;
+  };
   return {
-    service: (...args: Parameters<typeof startService>) => kept(startService(...args)),
+    service,
     tcp: (...args: Parameters<typeof startTcp>) => kept(startTcp(...args)),
-    client: (...args: Parameters<typeof clientOf>) => {
-      const made = clientOf(...args);
-      closers.push(() => made.api.close());
-      return made;
+    client,
+    /** A service that answers every call with these data, and a client of it. */
+    answering: async (data: unknown, options: Parameters<typeof clientOf>[1] = {}) => {
+      const server = await service((_request, response) => json(response, 200, envelope(data)));
+      return { server, ...client(server.baseUrl, options) };
     },
   };
 }

@@ -61,7 +61,6 @@ const judged =
 const final = judged('terminal');
 const incomplete = judged('incomplete');
 const notYet = judged('not_yet');
-const heldBack = judged('errored_empty');
 const denied = judged('errored');
 
 const ERRORED = { processingStatus: 'Errored' };
@@ -147,7 +146,7 @@ it('counts that fit only with certificates that the record does not list are a s
 
 it.each([0, null])('an Errored request with counts %p and no list is held back for a second look', (count) => {
   const more = { ...ERRORED, recordProCount: count, recordFailCount: count, errorDetails: ['ERR08: record count'] };
-  heldBack([one], [], [rejected('ERR08: record count')], more);
+  denied([one], [], [rejected('ERR08: record count')], more);
 });
 
 it('error details are read in every form that they may have', () => {

@@ -9,26 +9,18 @@ import {
   saveExporter,
   type CustomerRecord,
 } from '../../../src/ledger/exporters/exporters';
+import { customerRecord, irmRecord } from '../filing-support';
 import { useTestDatabase } from '../../support/postgres';
+import { countIrms, heldIrms, listIrms, saveIrms, type IrmRecord } from '../../../src/ledger/exporters/irms';
 
 const database = useTestDatabase();
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 6, minute));
 
 function customer(change: Partial<CustomerRecord> = {}): CustomerRecord {
-  const id = change.id ?? randomUUID();
-  return {
-    id,
-    name: 'Asha Exports',
-    email: `${id}@example.test`,
-    companyName: null,
-    iec: ' aagcm4521k ',
-    address: null,
-    isActive: true,
-    hasDgftCredentials: true,
-    dgftApiStatus: { state: 'activation_pending', activatesAt: at(50).toISOString(), sharedCredentialsLikely: true },
-    ...change,
-  };
+  const status = { state: 'activation_pending', activatesAt: at(50).toISOString(), sharedCredentialsLikely: true };
+  const record = customerRecord(change.id ?? randomUUID());
+  return { ...record, iec: ' aagcm4521k ', dgftApiStatus: status, ...change };
 }
 
 const save = (record: CustomerRecord, minute = 0, mode: 'test' | 'live' = 'test') =>
@@ -115,4 +107,138 @@ it('notes the latest refresh', async () => {
 
 it('reports what to do about an unknown exporter', async () => {
   await expect(needExporter(database.pool, 'nobody')).rejects.toThrow(/nobody is not in this ledger.*DATABASE_URL/u);
+});
+
+describe('IRMs of an exporter', () => {
+  let exporterId: string;
+  /** Every exporter has its own: the IRMs of one IEC's clients are held together. */
+  let iecCode: string;
+  let exporters = 0;
+
+  beforeEach(async () => {
+    exporterId = randomUUID();
+    iecCode = `AAGCM${String((exporters += 1)).padStart(4, '0')}K`;
+    await saveExporter(database.pool, { ...customerRecord(exporterId), iec: null }, 'test', new Date());
+  });
+
+  const RECORD: IrmRecord = {
+    ...{ ...irmRecord(250_000), irmNumber: 'HDFCIRM1', remittanceFCCAmount: 250_000, irmUtilizedAmt: 0 },
+    ...{ ifscCode: 'HDFC0000060', remittanceAdCode: '0510060', purposeOfRemittance: 'P0103' },
+    ...{ irmIssueDate: '12052026', remittanceDate: '11052026' },
+  };
+
+  const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 6, minute));
+  const save = (records: Partial<IrmRecord>[], minute: number) =>
+    saveIrms(
+      database.pool,
+      exporterId,
+      records.map((record) => ({ ...RECORD, iecCode, ...record })),
+      at(minute),
+    );
+  const history = () =>
+    database.select(
+      'SELECT what, available::text AS available, seen_at AS "seenAt" FROM irm_changes WHERE exporter_id = $1 ORDER BY change_id',
+      exporterId,
+    );
+
+  it('keeps each remittance by its full key: the number alone recurs', async () => {
+    const result = await save(
+      [{}, { remittanceAdCode: '6390104' }, { ifscCode: 'ICIC0000104' }, { irmIssueDate: '13052026' }, {}],
+      0,
+    );
+    expect(result).toEqual({ count: 4, changed: [] });
+    expect(await countIrms(database.pool, [exporterId])).toEqual(new Map([[exporterId, 4]]));
+    expect(await heldIrms(database.pool, exporterId, [' hdfcirm1 '])).toHaveLength(4);
+  });
+
+  it('reads ISO dates as the Indian day, so that both forms are one remittance', async () => {
+    await save([{}], 0);
+    await save([{ irmIssueDate: '2026-05-12T00:00:00.000Z', remittanceDate: '2026-05-10T18:30:00.000Z' }], 1);
+    const rows = await listIrms(database.pool, exporterId);
+    expect(rows).toMatchObject([{ issueDate: '12052026', remittanceDate: '11052026' }]);
+  });
+
+  it('keeps a record whose date nobody can read, and claims no date for it', async () => {
+    await save([{ irmIssueDate: 'soon', remittanceDate: null }, { irmIssueDate: null }], 0);
+    const held = await heldIrms(database.pool, exporterId, ['HDFCIRM1']);
+    expect(held.map(({ issueDate }) => issueDate)).toEqual([null, null]);
+  });
+
+  it('keeps the history of balances, and writes nothing for a list that is the same', async () => {
+    await save([{}], 0);
+    expect(await save([{}], 1)).toEqual({ count: 1, changed: [] });
+    const { changed } = await save([{ irmAvailableAmt: 241_999.9, irmUtilizedAmt: 8_000.1 }], 2);
+    expect(changed).toEqual([{ irmNumber: 'HDFCIRM1', what: ['balance'] }]);
+    expect(await history()).toEqual([
+      { what: 'first_seen', available: '250000', seenAt: at(0) },
+      { what: 'balance', available: '241999.9', seenAt: at(2) },
+    ]);
+  });
+
+  it.each([
+    ['amended', { remittanceFCCAmount: 200_000 }],
+    ['amended', { purposeOfRemittance: 'P0102' }],
+    ['amended', { remittanceFCC: 'EUR' }],
+    ['cancelled', { irmStatus: 'Cancelled' }],
+    ['cancelled', { irmStatus: 'C' }],
+    ['status', { irmStatus: 'utilised' }],
+  ])('notices an IRM that was %s (%j)', async (what, change) => {
+    await save([{}], 0);
+    const { changed } = await save([change], 1);
+    expect(changed.map((each) => each.what)).toEqual([[what]]);
+  });
+
+  it('does not let an older reading overwrite a newer one', async () => {
+    await save([{ irmAvailableAmt: 100 }], 5);
+    expect(await save([{ irmAvailableAmt: 250_000 }], 4)).toEqual({ count: 1, changed: [] });
+    const [held] = await heldIrms(database.pool, exporterId, ['HDFCIRM1']);
+    expect(held).toMatchObject({ available: '100', readAt: at(5).getTime() });
+  });
+
+  it('gives the balance rules exact amounts, and works out what the service left out', async () => {
+    await save([{ remittanceFCCAmount: 84_300.55, irmAvailableAmt: null, irmUtilizedAmt: 300.05 }], 0);
+    expect(await heldIrms(database.pool, exporterId, ['HDFCIRM1'])).toEqual([
+      {
+        irmNumber: 'HDFCIRM1',
+        irmAdCode: '0510060',
+        irmIfscCode: 'HDFC0000060',
+        issueDate: '12052026',
+        remittanceDate: '11052026',
+        currency: 'USD',
+        purpose: 'P0103',
+        amount: '84300.55',
+        available: '84000.5',
+        status: 'fresh',
+        readAt: at(0).getTime(),
+      },
+    ]);
+  });
+
+  it('takes thousands at once, also when two readings come together', async () => {
+    const many = Array.from({ length: 2_500 }, (_unused, index) => ({ irmNumber: `MANY${index}` }));
+    await Promise.all([save(many, 0), save(many, 0)]);
+    expect(await countIrms(database.pool, [exporterId])).toEqual(new Map([[exporterId, 2_500]]));
+    expect(await history()).toHaveLength(2_500);
+  });
+
+  it('holds the IRMs of a party once, as the client that read them last has them', async () => {
+    await save([{ irmAvailableAmt: 9_000 }], 1);
+    const first = exporterId;
+    const second = { ...customerRecord(randomUUID()), iec: iecCode };
+    await saveExporter(database.pool, second, 'test', new Date());
+    exporterId = second.id;
+    await save([{ irmNumber: 'hdfc irm1', irmAvailableAmt: 8_000 }, { irmNumber: 'OTHER' }], 2);
+    for (const each of [first, second.id]) {
+      expect(await heldIrms(database.pool, each, ['HDFCIRM1'])).toMatchObject([{ available: '8000' }]);
+    }
+  });
+
+  it('does not take a missing remittance amount for 0', async () => {
+    const unknown = { remittanceFCCAmount: null, irmAvailableAmt: null };
+    await save([unknown, { ...unknown, irmIssueDate: '13052026', irmAvailableAmt: 500 }], 0);
+    expect(await heldIrms(database.pool, exporterId, ['HDFCIRM1'])).toMatchObject([
+      { amount: null, available: null },
+      { amount: null, available: '500' },
+    ]);
+  });
 });

@@ -16,8 +16,10 @@ import {
 import { consentsOf } from '../../support/consents';
 import { saveExporter } from '../../../src/ledger/exporters/exporters';
 import { createVault, handIn } from '../../../src/ledger/vault/vault';
+import { customerRecord } from '../filing-support';
 import { useTestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
+import { fuseBlownUntil, pruneFailedChecks, recordFailedCheck } from '../../../src/ledger/vault/credential-fuse';
 
 const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
 const database = useTestDatabase();
@@ -28,9 +30,7 @@ beforeAll(async () => {
 
 async function newExporter(): Promise<string> {
   const id = randomUUID();
-  const nothing = { companyName: null, iec: null, address: null, isActive: null, hasDgftCredentials: null };
-  const customer = { id, name: 'Asha', email: `${id}@example.test`, ...nothing, dgftApiStatus: null };
-  await saveExporter(database.pool, customer, 'test', new Date());
+  await saveExporter(database.pool, { ...customerRecord(id), iec: null }, 'test', new Date());
   return id;
 }
 
@@ -39,8 +39,15 @@ const secret = () =>
 const register = (exporterId: string, secretRef: string) =>
   addCredentials(database.pool, vault, { mode: 'test', exporterId, secretRef });
 const add = async (exporterId: string) => register(exporterId, await secret());
-const held = async () =>
-  (await database.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM vault_secrets')).rows[0]?.n ?? 0;
+const held = async () => (await database.select('SELECT FROM vault_secrets')).length;
+/** An exporter whose submissions so far were all valid. */
+async function exporterWith(valid: number): Promise<string> {
+  const exporterId = await newExporter();
+  for (let n = 0; n < valid; n += 1) await markValid(database.pool, exporterId, await add(exporterId));
+  return exporterId;
+}
+const expectCurrent = async (exporterId: string, credentials: object) =>
+  expect(await currentCredentials(database.pool, exporterId)).toMatchObject(credentials);
 
 it('numbers submissions, the same one once, however many come at a time', async () => {
   const exporterId = await newExporter();
@@ -57,9 +64,9 @@ it('has as current what the service took last: a rejected submission changes not
   expect(await currentCredentials(pool, exporterId)).toBeNull();
   await markValid(pool, exporterId, await add(exporterId));
   await markRejected(pool, exporterId, await add(exporterId), 'credentials_rejected');
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 1, state: 'valid', reason: null });
+  await expectCurrent(exporterId, { version: 1, state: 'valid', reason: null });
   await markValid(pool, exporterId, await add(exporterId));
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 3, state: 'valid' });
+  await expectCurrent(exporterId, { version: 3, state: 'valid' });
 });
 
 it('keeps the secret of the current version alone', async () => {
@@ -78,43 +85,35 @@ it('keeps the secret of the current version alone', async () => {
 
 it('marks bad only what is current', async () => {
   const { pool } = database;
-  const exporterId = await newExporter();
-  await markValid(pool, exporterId, await add(exporterId));
-  await markValid(pool, exporterId, await add(exporterId));
+  const exporterId = await exporterWith(2);
   expect(await markBad(pool, exporterId, 1, 'credentials_invalid')).toBe(false);
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 2, state: 'valid' });
+  await expectCurrent(exporterId, { version: 2, state: 'valid' });
   expect(await markBad(pool, exporterId, 2, 'account_locked')).toBe(true);
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({
-    version: 2,
-    state: 'bad',
-    reason: 'account_locked',
-  });
+  await expectCurrent(exporterId, { version: 2, state: 'bad', reason: 'account_locked' });
 });
 
 it('puts bad credentials on record that were never submitted here', async () => {
   const { pool } = database;
   const exporterId = await newExporter();
   expect(await markBad(pool, exporterId, 0, 'credentials_invalid')).toBe(true);
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 1, state: 'bad' });
+  await expectCurrent(exporterId, { version: 1, state: 'bad' });
   expect(await markBad(pool, exporterId, 0, 'credentials_invalid')).toBe(false);
-  expect(await registerWaiter(pool, { workflowId: randomUUID(), exporterId, versionSeen: 0 })).toEqual({
-    retryNow: false,
-  });
+  const waiter = { workflowId: randomUUID(), exporterId, versionSeen: 0 };
+  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
 });
 
 it('tells a waiter to retry at once when newer credentials are valid already', async () => {
   const { pool } = database;
-  const exporterId = await newExporter();
-  await markValid(pool, exporterId, await add(exporterId));
+  const exporterId = await exporterWith(1);
   const workflowId = randomUUID();
   const waiter = { workflowId, exporterId, versionSeen: 1 };
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
+  const expectRetry = async (retryNow: boolean) => expect(await registerWaiter(pool, waiter)).toEqual({ retryNow });
+  for (const _ of [1, 2]) await expectRetry(false);
   expect(await waitersOf(pool, exporterId)).toEqual([waiter]);
   const next = await add(exporterId);
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
+  await expectRetry(false);
   await markValid(pool, exporterId, next);
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: true });
+  await expectRetry(true);
   expect(await waitersOf(pool, exporterId)).toEqual([]);
   await registerWaiter(pool, { ...waiter, versionSeen: 2 });
   await removeWaiter(pool, workflowId);
@@ -123,8 +122,7 @@ it('tells a waiter to retry at once when newer credentials are valid already', a
 
 it('loses no wake-up: a waiter sees the new version, or whoever made it valid sees the waiter', async () => {
   const { pool } = database;
-  const exporterId = await newExporter();
-  await markValid(pool, exporterId, await add(exporterId));
+  const exporterId = await exporterWith(1);
   const next = await add(exporterId);
   const workflowId = randomUUID();
   // Holds the registration between its look at the versions and its own row: the moment in which a wake-up could be
@@ -132,12 +130,8 @@ it('loses no wake-up: a waiter sees the new version, or whoever made it valid se
   const holder = await pool.connect();
   await holder.query('BEGIN; LOCK TABLE credential_waiters IN SHARE MODE');
   const registered = registerWaiter(pool, { workflowId, exporterId, versionSeen: 1 });
-  await eventually(async () => {
-    const { rows } = await pool.query(
-      `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'credential_waiters'::regclass`,
-    );
-    return rows.length > 0;
-  });
+  const waits = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'credential_waiters'::regclass`;
+  await eventually(async () => (await pool.query(waits)).rowCount !== 0);
   const seen = markValid(pool, exporterId, next).then(() => waitersOf(pool, exporterId));
   await Promise.race([seen, new Promise((resolve) => setTimeout(resolve, 300))]);
   await holder.query('COMMIT');
@@ -149,14 +143,8 @@ it('loses no wake-up: a waiter sees the new version, or whoever made it valid se
 it('records a consent once, with a hash that shows a change', async () => {
   const { pool } = database;
   const exporterId = await newExporter();
-  const consent = {
-    mode: 'test' as const,
-    exporterId,
-    username: 'asha.portal',
-    givenBy: 'asha',
-    givenAt: new Date('2026-11-21T06:00:00Z'),
-    statement: 'I consent.',
-  };
+  const given = { givenBy: 'asha', givenAt: new Date('2026-11-21T06:00:00Z'), statement: 'I consent.' };
+  const consent = { mode: 'test' as const, exporterId, username: 'asha.portal', ...given };
   await recordConsent(pool, consent);
   await recordConsent(pool, consent);
   const [row, ...others] = await consentsOf(pool, exporterId);
@@ -172,4 +160,68 @@ it('records a consent once, with a hash that shows a change', async () => {
   await pool.query('ALTER TABLE consents ENABLE TRIGGER consents_append_only');
   const [changed] = await consentsOf(pool, exporterId);
   expect(changed && evidenceHashOf(changed)).not.toBe(changed?.evidenceHash);
+});
+
+describe('the fuse of credential checks', () => {
+  const MINUTE = 60_000;
+  const START = Date.UTC(2026, 10, 21, 6, 0);
+  const key = { mode: 'test', exporterId: 'a' } as const;
+
+  let now: number;
+
+  beforeEach(async () => {
+    await database.select('TRUNCATE credential_failures');
+    now = START;
+  });
+
+  /** Fails a check at each of the minutes, and answers the fuse with its clock at the last of them. */
+  async function fuseAfter(minutes: number[]) {
+    const fuse = {
+      blownUntil: (of: { mode: 'test' | 'live'; exporterId: string }) =>
+        fuseBlownUntil(database.pool, { ...of, at: new Date(now) }),
+      prune: () => pruneFailedChecks(database.pool, new Date(now)),
+    };
+    for (const minute of minutes) {
+      now = START + minute * MINUTE;
+      await recordFailedCheck(database.pool, { ...key, at: new Date(now) });
+    }
+    return fuse;
+  }
+
+  test.each([
+    ['four failed checks leave the fifth free', [0, 1, 2, 3], null],
+    ['failures that are further apart do not add up', [0, 4, 8, 12, 16], null],
+    ['a check that was under way when the fuse blew and fails later does not set it free', [0, 1, 2, 3, 14, 16.5], 29],
+  ])('%s', async (_, minutes, freeAfter) => {
+    const fuse = await fuseAfter(minutes);
+    expect(await fuse.blownUntil(key)).toEqual(freeAfter && new Date(START + freeAfter * MINUTE));
+  });
+
+  test('after five failed checks within fifteen minutes the sixth waits for fifteen more', async () => {
+    const fuse = await fuseAfter([0, 3, 6, 9, 15]);
+    const retryAt = new Date(START + 30 * MINUTE);
+    expect(await fuse.blownUntil(key)).toEqual(retryAt);
+    now = retryAt.getTime() - 1;
+    expect(await fuse.blownUntil(key)).toEqual(retryAt);
+    now = retryAt.getTime();
+    expect(await fuse.blownUntil(key)).toBeNull();
+  });
+
+  test('exporters and modes have fuses of their own', async () => {
+    const fuse = await fuseAfter([0, 1, 2, 3, 4]);
+    expect(await fuse.blownUntil({ ...key, exporterId: 'b' })).toBeNull();
+    expect(await fuse.blownUntil({ ...key, mode: 'live' })).toBeNull();
+  });
+
+  test('a failure whose record is repeated, after a lost connection, counts once', async () => {
+    const fuse = await fuseAfter([0, 1, 2, 3, 3, 3]);
+    expect(await fuse.blownUntil(key)).toBeNull();
+  });
+
+  test('pruning keeps the failures that still matter', async () => {
+    const fuse = await fuseAfter([0, 20, 21, 22, 23, 24]);
+    now = START + 31 * MINUTE;
+    expect(await fuse.prune()).toBe(1);
+    expect(await fuse.blownUntil(key)).not.toBeNull();
+  });
 });

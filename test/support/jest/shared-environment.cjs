@@ -29,8 +29,9 @@ module.exports = class SharedEnvironment {
     this.#environment = { ...process.env };
   }
 
-  /** The next file must not see the variables that this one has set. */
+  /** The next file must see neither the variables that this one has set nor its `jest.setTimeout`. */
   async teardown() {
+    delete globalThis[Symbol.for('TEST_TIMEOUT_SYMBOL')];
     for (const name of Object.keys(process.env)) if (!(name in this.#environment)) delete process.env[name];
     Object.assign(process.env, this.#environment);
   }

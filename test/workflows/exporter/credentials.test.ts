@@ -3,8 +3,9 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import { ApiError } from '../../../src/api/errors/api-error';
 import { credentialsWorkflowId } from '../../../src/domain/names';
 import { consentsOf } from '../../support/consents';
+import { eventually } from '../../support/processes';
 import { currentCredentials, registerWaiter, waitersOf } from '../../../src/ledger/vault/credentials';
-import { exporterQuery, submitCredentialsUpdate } from '../../../src/workflows/messages';
+import { submitCredentialsUpdate } from '../../../src/workflows/messages';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
 import { HOUR_MS, useOnboardStage, PASSWORD, WRONG, type Update } from './onboard-stage';
 
@@ -47,7 +48,7 @@ it('validates new credentials, stores the consent, and signals every workflow th
   await changeAtPortal(username, 'New-Password-3');
   // A real workflow that waits: an onboarding of another exporter is told by the same signal that a filing takes.
   const waiter = await stage.onboard({ email: 'waiter@example.test' });
-  await stage.until(waiter, 'needs_credentials');
+  expect((await stage.until(waiter, 'needs_credentials')).message).toMatch(/No portal credentials/u);
   const gone = `file/test/${randomUUID()}`;
   const { pool } = stage.ledger;
   await registerWaiter(pool, { workflowId: waiter.workflowId, exporterId, versionSeen: 1 });
@@ -99,6 +100,16 @@ it('checks several submissions in the order in which they came', async () => {
     .calls({ operation: 'check-dgft-credentials' })
     .filter((call) => call.platformCustomerId === exporterId);
   expect(checks.map(({ status }) => status)).toEqual([201, 400, 400, 201]);
+});
+
+it('goes on at the next worker where its own ends while the portal cannot be asked', async () => {
+  const { username, exporterId } = await readyExporter('death@example.test');
+  stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '502-with-code', times: 2 });
+  const handle = await submit(exporterId, await stage.secret(username));
+  await eventually(() => stage.sandbox.faults().some(({ applied }) => applied > 0));
+  await stage.worker.stop();
+  await stage.worker.start();
+  expect(await handle.result()).toMatchObject({ state: 'ready' });
 });
 
 it('reports a pending activation without waiting for it', async () => {
@@ -158,31 +169,11 @@ describe('activation', () => {
     expect(refreshes(exporterId).map(({ status }) => status)).toEqual([200]);
   });
 
-  it('waits on when it moves while the IRMs are refreshed', async () => {
-    const username = await stage.account({ activationDelayMs: 0 });
-    stage.sandbox.addFault({ operation: 'refresh-irms', kind: '500', times: 2 });
-    const handle = await stage.onboard({ email: 'sudden@example.test', credentialsRef: await stage.secret(username) });
-    const { exporterId } = await stage.until(handle, 'started');
-    let id = exporterId;
-    for (let tries = 0; id === null && tries < 100; tries += 1)
-      ({ exporterId: id } = await handle.query(exporterQuery));
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
-    await moveActivation(id, 6 * HOUR_MS);
-    expect(await handle.result()).toMatchObject({ state: 'ready' });
-    expect(await stage.lasted(handle)).toBeGreaterThanOrEqual(5 * HOUR_MS);
-    expect(
-      refreshes(id)
-        .map(({ status }) => status)
-        .slice(-2),
-    ).toEqual([409, 200]);
-  });
-
   it('reports that access is not open if the refresh shows it and the client object does not', async () => {
     const message = 'DGFT_IP_ACTIVATION_PENDING';
     const pending = new ApiError({ kind: 'activation_pending', operation: 'refreshIrms', status: 409, message });
     jest.spyOn(stage.worker.deps.api, 'refreshIrms').mockRejectedValueOnce(pending);
-    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
-    const handle = await stage.onboard({ email: 'contradicted@example.test', credentialsRef });
+    const handle = await stage.onboardOpen('contradicted@example.test');
     expect(await handle.result()).toMatchObject({ state: 'ready' });
     const { events } = await handle.fetchHistory();
     const states = (events ?? []).map((event) => {
@@ -237,8 +228,7 @@ it('checks again automatically if the service has no credentials', async () => {
   const message = 'DGFT_CREDENTIALS_MISSING';
   const missing = new ApiError({ kind: 'credentials_missing', operation: 'refreshIrms', status: 422, message });
   jest.spyOn(stage.worker.deps.api, 'refreshIrms').mockRejectedValueOnce(missing);
-  const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
-  const handle = await stage.onboard({ email: 'missing@example.test', credentialsRef });
+  const handle = await stage.onboardOpen('missing@example.test');
   const { exporterId } = await stage.until(handle, 'needs_credentials');
   expect(await currentCredentials(stage.ledger.pool, exporterId ?? '')).toMatchObject({ version: 1, state: 'valid' });
   expect(await handle.result()).toMatchObject({ state: 'ready' });

@@ -2,6 +2,7 @@
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { randomUUID } from 'node:crypto';
+import { customer as customerSchema } from '../../../src/api/schemas/exporters';
 import type { RefreshIrmsInput } from '../../../src/domain/contracts';
 import type { Finding } from '../../../src/domain/rules/finding';
 import { markBad } from '../../../src/ledger/vault/credentials';
@@ -208,21 +209,9 @@ it('continues in a new run before its history is long', async () => {
   const now = new Date(await stage.env.currentTimeMs());
   const later = new Date(now.getTime() + 100 * HOUR_MS);
   for (let index = 0; index < 230; index += 1) {
-    const customer = {
-      id: randomUUID(),
-      name: `Many ${index}`,
-      email: `many-${index}@example.test`,
-      companyName: null,
-      iec: null,
-      address: null,
-      isActive: true,
-      hasDgftCredentials: true,
-      dgftApiStatus: {
-        state: 'activation_pending',
-        activatesAt: later.toISOString(),
-        sharedCredentialsLikely: false,
-      },
-    };
+    const dgftApiStatus = { state: 'activation_pending', activatesAt: later.toISOString() };
+    const known = { name: `Many ${index}`, email: `many-${index}@example.test`, isActive: true, dgftApiStatus };
+    const customer = customerSchema.parse({ id: randomUUID(), hasDgftCredentials: true, ...known });
     await saveExporter(pool, customer, 'test', now);
   }
   const workflowId = randomUUID();

@@ -31,9 +31,7 @@ async function abandoned(filing: Filing): Promise<string> {
 }
 
 it('asks about the requests of an ended filing until they have their outcome', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'status', 'stale-status', { every: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { exporter, filing } = await stage.start([['status', 'stale-status', { every: 1 }]]);
   await stage.until(filing, 'processing');
   await stage.abandon(filing);
   const { filingId } = await filing.result();
@@ -111,10 +109,10 @@ describe('rows that were abandoned after the send', () => {
   });
 
   it('are certified by the request that a person names', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
-    stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { exporter, filing } = await stage.start([
+      ['push-irm', 'accept-then-drop', { times: 1 }],
+      ['fetch-details', 'empty-details', { every: 1 }],
+    ]);
     await stage.until(filing, 'outcome_unknown');
     const filingId = await abandoned(filing);
     const [requestId = ''] = await stage.requestsOf(exporter);
@@ -168,16 +166,6 @@ describe('a filing whose ledger is put back to a state from before its send', ()
     const { exporter, filing, putBack } = await copied();
     stage.fault(exporter, 'status', 'stale-status', { every: 1 });
     await stage.until(filing, 'processing');
-    await putBack();
-    await bringBack();
-    stage.sandbox.clearFaults();
-    await expectCertifiedOnce(filing, exporter);
-  });
-
-  it('has its request asked about again where its certificates were being collected', async () => {
-    const { exporter, filing, putBack } = await copied({ rows: 2 });
-    stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
-    await stage.until(filing, 'collecting');
     await putBack();
     await bringBack();
     stage.sandbox.clearFaults();

@@ -43,9 +43,7 @@ const noted = (why: RegExp) => ({
 });
 
 it('finds the certificates of an overdue filing whose request never tells its outcome', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'status', 'unknown-status-word', { every: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { filing } = await stage.start([['status', 'unknown-status-word', { every: 1 }]]);
   const result = await filing.result();
   expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
   expect(await stage.story(result.filingId)).toContain('overdue');
@@ -97,9 +95,7 @@ it('is asked about once more where the service refuses the next send, and frees 
 });
 
 it('refuses an answer whose request nobody could ask about in time, and goes on', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { exporter, filing } = await stage.start([['push-irm', 'drop-before-accept', { times: 1 }]]);
   await stage.until(filing, 'outcome_unknown');
   stage.fault(exporter, 'status', 'slow', { delayMs: 20_000, every: 1 });
   const why = /cannot be asked about request REQ-1 now \(lost\)/u;
@@ -117,8 +113,7 @@ it('refuses an answer whose request nobody could ask about in time, and goes on'
 });
 
 it('is given up once: a second abandon is refused while the first is carried out', async () => {
-  const exporter = await stage.exporter();
-  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+  const { filing } = await stage.start([], { approval: true });
   await stage.until(filing, 'awaiting_approval');
   const say = (by: string) => filing.executeUpdate(abandonUpdate, { args: [{ by, note: 'a mistake' }] });
   stage.database.down = true;
@@ -133,25 +128,6 @@ it('is given up once: a second abandon is refused while the first is carried out
   expect(outcomes.filter(({ status }) => status === 'rejected')).toMatchObject([
     { reason: refusedWith(/given up already/u) },
   ]);
-});
-
-it('is not sent again by one person where no list shows what the authority took, but the balance does', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
-  stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'outcome_unknown');
-  await useIsRead(exporter);
-  await stage.settleWindowOver(filing);
-  await stage.until(filing, ({ attention }) => attention?.includes('Was submission') ?? false);
-  const second = {
-    cause: { message: expect.stringMatching(/balance of IRM .* fell by/u) as string, type: 'second_person' },
-  };
-  await expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject(second);
-  expect(stage.pushes(exporter)).toBe(1);
-  stage.sandbox.clearFaults();
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-  expect(stage.pushes(exporter)).toBe(1);
 });
 
 it('is not sent again by one person where the balance fell since the last look at it', async () => {

@@ -1,9 +1,9 @@
 /** What a filing leaves behind: its normal activities, events and upserts at the server, and its log. */
+import { messageOf } from '../../../dev/sample-mapping';
 import type { temporal } from '@temporalio/proto';
 import { searchAttributes } from '../../../src/domain/names';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { createLogger } from '../../../src/telemetry/logger';
-import { pushMessage } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 const lines: string[] = [];
@@ -51,7 +51,7 @@ it('calls the service in normal activities and takes every other step locally', 
         exporterId: exporter.exporterId,
         reference: 'LEAN-1',
         madeBy: 'asha',
-        message: pushMessage([mapping]),
+        message: messageOf([mapping]),
       },
     ],
   });

@@ -57,22 +57,6 @@ function checked(exporter: TestExporter) {
   return checkFile({ pool, mode: 'test' }, { source: { message }, exporter: exporter.exporterId });
 }
 
-it('learns from the status record for which IEC a filing was made', async () => {
-  const exporter = await stage.exporter();
-  answers.set(exporter.exporterId, (customer) => ({ ...customer, iec: null }));
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'processing');
-  const { pool } = stage.ledger;
-  await pool.query('UPDATE exporters SET iec = NULL, iec_source = NULL WHERE exporter_id = $1', [exporter.exporterId]);
-  expect(await checked(exporter)).toMatchObject({ ok: true, warnings: [{ code: 'iec_unknown', field: 'iec' }] });
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-  const { rows } = await pool.query(
-    'SELECT e.iec, e.iec_source AS source, p.iec AS party FROM exporters e JOIN parties p USING (party_id) WHERE exporter_id = $1',
-    [exporter.exporterId],
-  );
-  expect(rows).toEqual([{ iec: expect.any(String) as string, source: 'status', party: rows[0]?.iec }]);
-});
-
 it('files under the IEC that the portal shows, and says that another one was entered', async () => {
   const exporter = await stage.exporter();
   const iec = { entered: 'WRONGIEC01', shown: '' };

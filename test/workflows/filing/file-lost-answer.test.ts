@@ -64,9 +64,7 @@ describe('a submission that the service took, and whose answer was lost', () => 
   });
 
   it('is found by a person before its certificates appear', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'accept-then-drop');
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { exporter, filing } = await stage.start([['push-irm', 'accept-then-drop']]);
     const waiting = await stage.until(filing, 'outcome_unknown');
     expect(waiting.attention).toContain('not known whether submission 1 was filed');
     await expect(stage.resolve(filing, 'filed')).rejects.toMatchObject({ cause: { message: /request id/u } });
@@ -81,10 +79,10 @@ describe('a submission that the service took, and whose answer was lost', () => 
   });
 
   it('is not sent again on the word of a person who looked before its certificates appeared', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'accept-then-drop');
-    stage.fault(exporter, 'fetch-details', 'empty-details', { times: 1_000 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { exporter, filing } = await stage.start([
+      ['push-irm', 'accept-then-drop'],
+      ['fetch-details', 'empty-details', { times: 1_000 }],
+    ]);
     await stage.until(filing, 'outcome_unknown');
     await stage.pass(0.2);
     await stage.until(filing, 'outcome_unknown');
@@ -110,10 +108,10 @@ describe('a submission that the service took, and whose answer was lost', () => 
   });
 
   it('ends although a person answers while its certificates are being found', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'accept-then-drop');
-    stage.fault(exporter, 'fetch-details', 'slow', { delayMs: 1_500, skip: 2, times: 1 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { exporter, filing } = await stage.start([
+      ['push-irm', 'accept-then-drop'],
+      ['fetch-details', 'slow', { delayMs: 1_500, skip: 2, times: 1 }],
+    ]);
     const { filingId } = await stage.until(filing, 'outcome_unknown');
     const [requestId] = await stage.requestsOf(exporter);
     // Of the fetches, the first is the snapshot and the second the first round; the third finds the certificate.
@@ -141,26 +139,6 @@ describe('a submission whose answer was lost, and which never came to be', () =>
     const results = await stage.results(made.map(({ filing }) => filing));
     expectAllCertified(made, results);
     expect(made.map(({ exporter }) => stage.pushes(exporter))).toEqual(faults.map(() => 2));
-  });
-});
-
-describe('a person’s statement that nothing was filed', () => {
-  it('is about one attempt, and counts after the settle window', async () => {
-    const { exporter, filing, filingId } = await stage.lost('drop-before-accept', { times: 2 });
-    const said = (message: RegExp, more = {}) =>
-      expect(stage.resolve(filing, 'not-filed', undefined, more)).rejects.toMatchObject({ cause: { message } });
-    await said(/settle window/u);
-    await said(/Name the attempt/u, { attemptId: undefined });
-    await said(/is not the attempt in question/u, { attemptId: `${filingId}-1-2` });
-    await stage.settleWindowOver(filing);
-    await stage.resolve(filing, 'not-filed');
-    await stage.until(filing, () => stage.pushes(exporter) === 2);
-    await stage.until(filing, 'outcome_unknown');
-    // The word that was given for the first attempt frees nothing of the second.
-    await said(/is not the attempt in question/u, { attemptId: `${filingId}-1-1` });
-    expect(stage.pushes(exporter)).toBe(2);
-    await stage.abandon(filing);
-    await filing.result();
   });
 });
 
@@ -230,8 +208,14 @@ it('learns what became of the other submissions of its filing', async () => {
   expect(await stage.view(filing)).toMatchObject({
     state: 'outcome_unknown',
     counts: { certified: 999, open: 1 },
-    submissions: [{ state: 'settled' }, { state: 'planned' }],
+    submissions: [
+      { rowCount: 999, state: 'settled', ackStatus: 'Validated' },
+      { rowCount: 1, state: 'planned' },
+    ],
   });
+  const { filingId, rows: shown, moreRows } = await stage.until(filing, 'outcome_unknown');
+  expect(shown).toHaveLength(200);
+  expect(moreRows).toContain(`the first 200 of 1000: GET /v1/filings/${filingId}/rows`);
 });
 
 it('is asked about first where the request that a person named for it leaves a row without an outcome', async () => {
@@ -250,4 +234,57 @@ it('is asked about first where the request that a person named for it leaves a r
   await stage.pass(0.5);
   await stage.until(filing, ({ attention }) => attention?.includes('ubmission 1') ?? false);
   expect(await stage.view(filing)).toMatchObject({ attempt: `${filingId}-1-1`, counts: { certified: 998, open: 2 } });
+});
+
+it.each(['hostile-texts', 'odd-empties'] as const)('certifies a filing although every answer has %s', async (kind) => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, '*', kind, { every: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter), stage.mapping(exporter)]);
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'certified', counts: { rows: 2, certified: 2, archived: 2 } });
+  expect([result.requestId]).toEqual(await stage.requestsOf(exporter));
+  const view = await stage.view(filing);
+  expect(JSON.stringify(view)).not.toMatch(/\\u0000|\\ud800/u);
+  expect(view.rows.every((row) => row.eBRCNumber && row.sha256)).toBe(true);
+  expect(stage.pushes(exporter)).toBe(1);
+  const { events = [] } = await filing.fetchHistory();
+  expect(Math.max(...(events ?? []).map((event) => JSON.stringify(event).length))).toBeLessThan(60_000);
+});
+
+it('asks for a certificate that is no PDF with growing pauses, and for the others meanwhile', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'download-pdf', 'not-a-pdf', { times: 5 });
+  const rows = Array.from({ length: 7 }, () => stage.mapping(exporter));
+  const result = await (await stage.file(exporter, rows)).result();
+  expect(result).toMatchObject({ state: 'certified', counts: { archived: 7 } });
+  const asked = () =>
+    stage.sandbox.calls({ operation: 'download-pdf' }).filter((call) => call.platformCustomerId === exporter.exporterId)
+      .length;
+  expect(asked()).toBe(12);
+
+  // One that is refused for hours is asked for a few times, not every half minute.
+  stage.fault(exporter, 'download-pdf', 'not-a-pdf', { every: 1 });
+  const stuck = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.pass(24);
+  expect(asked() - 12).toBeGreaterThanOrEqual(8);
+  expect(asked() - 12).toBeLessThanOrEqual(20);
+  stage.sandbox.clearFaults();
+  expect(await stuck.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
+});
+
+it('shows what people and the service wrote as words, not as Markdown', async () => {
+  const exporter = await stage.exporter();
+  const marked = (name: string) => `![${name}](https://evil.example/x.png) **${name}**\u202e`;
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true, madeBy: marked('maker') });
+  await stage.until(filing, 'awaiting_approval');
+  const { currentDetails } = await filing.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  expect(currentDetails).toContain('maker');
+  await stage.approve(filing, marked('checker'));
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  const { events } = await filing.fetchHistory();
+  const summaries = events?.map(({ userMetadata }) => Buffer.from(userMetadata?.summary?.data ?? []).toString()) ?? [];
+  const approved = summaries.find((summary) => summary.includes('checker'));
+  for (const shown of [currentDetails, JSON.parse(approved ?? '') as string]) {
+    expect(shown).not.toMatch(/(?<!\\)[[*](maker|checker)|https:\/\/evil|\u202e/u);
+  }
 });

@@ -3,56 +3,34 @@
  * times out while the step still runs. Nothing is filed twice, and no step leaves its effect twice.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
+import type { Deps } from '../../../src/activities/dependencies';
 import type { FilingResult } from '../../../src/domain/contracts';
 import { createDocumentStore } from '../../../src/documents/document-store';
+import { testFolder } from '../../support/folder';
 import { gate } from '../../support/gate';
 import { startTcpProxy } from '../../support/tcp-proxy';
-import { devServer, type DevServer } from '../../support/temporal';
 import { startTestWorker } from '../../support/worker';
 import type { DyingWorker } from './dying-worker';
-import { openFilingStage, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import type { Filing, TestExporter } from './filing-stage';
 import { stoppingPool, type StopPoint } from './stopping-pool';
+import { IN_REAL_TIME, useRealServerStage } from './use-filing-stage';
 
 const ROOT = join(__dirname, '../../..');
-const SETTINGS = { httpTimeoutMs: 3_000, pollFirstMs: 300, pollMinMs: 300, pollMaxMs: 600, rateWindowMs: 20 };
+const documents = testFolder();
+const withDocuments = (deps: Deps): Deps => ({ ...deps, documents: createDocumentStore({ root: documents }) });
+const stage = useRealServerStage({ worker: { adjust: withDocuments } });
 
-let server: DevServer;
-let stage: FilingStage;
-let documents: string;
 /** The events of a filing that nothing disturbed, and what became of its attempts. */
 let undisturbed: { story: string[]; attempts: string[] };
 
 beforeAll(async () => {
-  server = await devServer();
-  documents = await mkdtemp(join(tmpdir(), 'ebrc-lost-task-'));
-  const { address, namespace } = server;
-  stage = await openFilingStage({
-    env: await TestWorkflowEnvironment.createFromExistingServer({ address, namespace }),
-    sandbox: { ackDelayMs: 300 },
-    worker: {
-      settings: SETTINGS,
-      adjust: (deps) => ({ ...deps, documents: createDocumentStore({ root: documents }) }),
-    },
-  });
   const filing = await fileForApproval(await stage.exporter());
   await stage.approve(filing, 'meera');
   undisturbed = await leftOf(await filing.result());
   // From here on the workers of the tests do its work.
   await stage.worker.stop();
-});
-afterEach(() => {
-  stage.sandbox.clearFaults();
-  expect(stage.sandbox.doubleFilings()).toEqual([]);
-});
-afterAll(async () => {
-  await stage?.close();
-  await server?.stop();
-  await rm(documents, { recursive: true, force: true });
 });
 
 /**
@@ -96,13 +74,13 @@ function workersThatDie(points: readonly StopPoint[]) {
   const next = () => {
     const dies = left.shift();
     const work: DyingWorker = {
-      address: server.address,
-      namespace: server.namespace,
+      address: stage.env.address,
+      namespace: stage.env.namespace ?? 'default',
       taskQueue: stage.worker.taskQueue,
       databaseUrl: stage.ledger.url,
       sandboxUrl: stage.sandbox.url,
       documents,
-      settings: SETTINGS,
+      settings: IN_REAL_TIME,
       dies,
     };
     const loader = join(ROOT, 'scripts/typescript.cjs');
@@ -182,35 +160,26 @@ it.each<StopPoint>([
   { activity: 'recordApproval', when: 'before its commit' },
   { activity: 'reserveBalances', when: 'after its commit' },
 ])('goes on at another worker when a workflow task times out during $activity, $when', async (point) => {
-  const proxy = await startTcpProxy(`http://${server.address}`);
+  const proxy = await startTcpProxy(`http://${stage.env.address}`);
   const [there, held] = [gate(), gate()];
   const nativeConnection = await NativeConnection.connect({ address: `127.0.0.1:${proxy.port}` });
-  const { client } = stage.env;
+  const { client, namespace } = stage.env;
   let wanted: StopPoint | undefined = point;
-  const common = {
-    sandbox: stage.sandbox,
-    ledger: stage.ledger,
-    taskQueue: stage.worker.taskQueue,
-    settings: SETTINGS,
+  const workerOn = (connection: NativeConnection, adjust: (deps: Deps) => Deps) =>
+    startTestWorker({
+      ...{ sandbox: stage.sandbox, ledger: stage.ledger, taskQueue: stage.worker.taskQueue, settings: IN_REAL_TIME },
+      env: { client, namespace, nativeConnection: connection, currentTimeMs: () => Promise.resolve(Date.now()) },
+      adjust: (deps) => withDocuments(adjust(deps)),
+    });
+  const stop = async () => {
+    wanted = undefined;
+    there.open();
+    await held.passed;
   };
-  const env = { client, namespace: server.namespace, currentTimeMs: () => Promise.resolve(Date.now()) };
-  const cutOff = await startTestWorker({
-    ...common,
-    env: { ...env, nativeConnection },
-    adjust: (deps) => ({
-      ...deps,
-      documents: createDocumentStore({ root: documents }),
-      pool: stoppingPool(
-        deps.pool,
-        () => wanted,
-        async () => {
-          wanted = undefined;
-          there.open();
-          await held.passed;
-        },
-      ),
-    }),
-  });
+  const cutOff = await workerOn(nativeConnection, (deps) => ({
+    ...deps,
+    pool: stoppingPool(deps.pool, () => wanted, stop),
+  }));
   const exporter = await stage.exporter();
   const filing = await fileForApproval(exporter);
   const approved = stage.approve(filing, 'meera');
@@ -218,11 +187,7 @@ it.each<StopPoint>([
   // Nothing that the worker says reaches the server any more, and its polls are gone.
   proxy.swallow(true);
   proxy.reset();
-  const other = await startTestWorker({
-    ...common,
-    env: { ...env, nativeConnection: stage.env.nativeConnection },
-    adjust: (deps) => ({ ...deps, documents: createDocumentStore({ root: documents }) }),
-  });
+  const other = await workerOn(stage.env.nativeConnection, (deps) => deps);
   const result = await filing.result();
   await approved;
   held.open();

@@ -30,15 +30,12 @@ const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', '
 
 describe('a run that was terminated', () => {
   it('sends nothing when the filing is given up afterwards, although it could', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'status-429', { every: 1 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await stage.until(filing, 'submitting');
-    const filingId = await idOf(filing);
+    const { exporter, filing } = await stage.start([['push-irm', 'status-429', { every: 1 }]]);
+    const { filingId } = await stage.until(filing, 'submitting');
     await eventually(async () => (await stage.story(filingId)).includes('not_sent'));
     await filing.terminate('an operator');
     stage.sandbox.clearFaults();
-    const outcome = await operations().abandon(filingId, { by: 'ravi', note: 'not wanted' });
+    const outcome = await operations().abandon(filingId ?? '', { by: 'ravi', note: 'not wanted' });
     expect(outcome.filing).toMatchObject({ state: 'abandoned', rows: [{ state: 'withdrawn' }] });
     expect(await stage.requestsOf(exporter)).toEqual([]);
   });
@@ -101,15 +98,15 @@ it('continues as new while it waits, and keeps waiting for the same', async () =
 
 it('continues as new while its ledger is not whole, recorded or not, and is sent once it is', async () => {
   const bringBack = await loseASend();
-  const exporter = await stage.exporter();
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { exporter, filing } = await stage.start();
   const unknown = await stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
     workflowId: 'file/test/NOT-HERE',
     taskQueue: stage.worker.taskQueue,
     args: [{ mode: 'test', exporterId: exporter.exporterId, resume: 'FNOTHERE' }],
   });
   const waits = ({ attention }: { attention: string | null }) => attention?.includes('put back') ?? false;
-  await Promise.all([stage.until(filing, waits), stage.until(unknown, waits)]);
+  const [waiting] = await Promise.all([stage.until(filing, waits), stage.until(unknown, waits)]);
+  expect(waiting.attention).toContain('ebrc ledger restored');
   await untilNewRun(unknown);
   expect(await stage.until(unknown, waits)).toMatchObject({ filingId: null });
   await unknown.terminate('an operator');
@@ -129,8 +126,8 @@ it('continues as new before anything of it is recorded, and keeps waiting for ou
     await stage.until(filing, 'needs_access');
     await untilNewRun(filing);
     expect(await stage.until(filing, 'needs_access')).toMatchObject({ filingId: null });
-    await filing.cancel();
-    expect(await filing.result()).toMatchObject({ state: 'refused', filingId: null, errors: [{ code: 'given_up' }] });
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'refused', errors: [{ code: 'given_up' }] });
+    expect(await filing.result()).toMatchObject({ state: 'refused', filingId: null });
   } finally {
     await revoke(false);
   }
@@ -138,8 +135,7 @@ it('continues as new before anything of it is recorded, and keeps waiting for ou
 
 describe('a run that is started by hand', () => {
   it('for a filing that has ended answers its recorded outcome', async () => {
-    const exporter = await stage.exporter();
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { exporter, filing } = await stage.start();
     const { filingId, requestId } = await filing.result();
     const again = await startAgain(filingId ?? '');
     expect(await again.result()).toMatchObject({ state: 'certified', filingId, requestId });
@@ -189,46 +185,39 @@ async function startedWith(filing: Filing): Promise<Record<string, unknown>> {
 /** Our own API key at the sandbox. */
 const revoke = (revoked: boolean) => stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked });
 
-async function idOf(filing: Filing): Promise<string> {
-  const found = await findFiling(stage.ledger.pool, 'test', filing.workflowId);
-  if (!found) throw new Error('the ledger does not hold the filing');
-  return found.filingId;
-}
-
 it('waits for approval if its exporter requires it, whatever its request, and takes principals alone', async () => {
-  const exporter = await stage.exporter();
-  const { pool } = stage.ledger;
-  const first = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { exporter, filing: first } = await stage.start();
   await stage.until(first, ({ filingId }) => filingId !== null);
-  const policy = { pool, mode: 'test' as const };
+  const { pool } = stage.ledger;
   const { exporterId } = exporter;
   const set = (required: boolean, principal?: Principal) =>
-    requireApproval({ ...policy, principal }, exporterId, { required, by: 'ravi' });
+    requireApproval({ pool, mode: 'test', principal }, exporterId, { required, by: 'ravi' });
   expect(await set(true)).toMatchObject({ exporter: { requiresApproval: true }, waits: null });
-
-  const claimed = await stage.file(exporter, [stage.mapping(exporter)], { approval: false });
-  expect(await claimed.result()).toMatchObject({ state: 'refused', errors: [{ code: 'grant_needed' }] });
-
-  const [asha, lata] = await Promise.all([principalOf(pool, 'asha'), principalOf(pool, 'lata', ['admin'])]);
-  const shown = 'of other rows';
-  const other = await writeGrant(pool, asha, { action: 'file', exporterId, filingId: null, shown });
-  const wrong = await stage.file(exporter, [stage.mapping(exporter)], { grant: other });
-  expect(await wrong.result()).toMatchObject({ state: 'refused', errors: [{ code: 'grant_refused' }] });
-
-  // Off takes two, and the first cannot be both of them.
+  const asha = await principalOf(pool, 'asha');
+  const grant = await writeGrant(pool, asha, { action: 'file', exporterId, filingId: null, shown: 'of other rows' });
+  for (const [more, code] of [
+    [{ approval: false }, 'grant_needed'],
+    [{ grant }, 'grant_refused'],
+  ] as const) {
+    const refused = await stage.file(exporter, [stage.mapping(exporter)], more);
+    expect(await refused.result()).toMatchObject({ state: 'refused', errors: [{ code }] });
+  }
+  // Off takes two, who may change a policy.
   await expect(set(false)).rejects.toThrow(/two principals/u);
   await expect(set(false, asha)).rejects.toThrow(/admin/u);
+  const lata = await principalOf(pool, 'lata', ['admin']);
   for (const times of [1, 2]) expect([times, (await set(false, lata)).waits]).toEqual([times, expect.any(String)]);
   expect(await set(false, await principalOf(pool, 'usha', ['admin']))).toMatchObject({ waits: null });
-  const { rows } = await pool.query('SELECT approval, changed_by AS by FROM policy_changes WHERE exporter_id = $1', [
-    exporterId,
-  ]);
-  expect(rows).toEqual([
+  expect(
+    await stage.ledger.select(
+      'SELECT approval, changed_by AS by FROM policy_changes WHERE exporter_id = $1',
+      exporterId,
+    ),
+  ).toEqual([
     { approval: 'required', by: 'ravi' },
     { approval: 'off', by: 'usha' },
   ]);
-  const last = await stage.file(exporter, [stage.mapping(exporter)]);
-  expect((await stage.results([first, last])).map(({ state }) => state)).toEqual(['certified', 'certified']);
+  expect(await first.result()).toMatchObject({ state: 'certified' });
 });
 
 describe('the sweep', () => {
@@ -352,14 +341,3 @@ async function startAgain(filingId: string, workflowIdConflictPolicy?: 'USE_EXIS
     ...(workflowIdConflictPolicy ? { workflowIdConflictPolicy } : {}),
   });
 }
-
-it('names the exporter of a party that a reconciliation could not ask, and says why', async () => {
-  const exporter = await stage.exporter();
-  const { exporterId } = exporter;
-  await (await stage.file(exporter, [stage.mapping(exporter)])).result();
-  stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
-  const { skipped } = await operations().reconcile({ exporter: exporterId }, { wait: true });
-  const { name } = await operations().exporter(exporterId);
-  expect(skipped).toEqual([{ exporterId, name, reason: expect.stringMatching(/certificates/u) as string }]);
-  expect(name).not.toBe(exporterId);
-});

@@ -2,6 +2,7 @@
  * How a filing ends, what it asks of people meanwhile, and how long it waits: each question is opened and closed by a
  * fact, and past the deadline of a wait somebody is asked.
  */
+import { messageOf } from '../../../dev/sample-mapping';
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
 import type { FilingResult } from '../../../src/domain/contracts';
 import type { Finding } from '../../../src/domain/rules/finding';
@@ -12,7 +13,7 @@ import { needFiling } from '../../../src/ledger/filings/filings';
 import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { eventually } from '../../support/processes';
-import { HOUR_MS, pushMessage, type Filing, type TestExporter } from './filing-stage';
+import { HOUR_MS, type Filing, type TestExporter } from './filing-stage';
 import { operationsOf, SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
 const stage = useFilingStage(SHORT_SETTLE);
@@ -95,30 +96,23 @@ describe('a submission of which nothing was accepted', () => {
     stage.fault(exporter, 'push-irm', 'failed-ack');
     const rows = [stage.mapping(exporter)];
     const filing = await stage.file(exporter, rows);
-    expect(await filing.result()).toMatchObject({ state: 'needs_correction', counts: { errored: 1 } });
-    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'needs_correction' }]);
-    // Its rows are free.
-    const again = await stage.file(exporter, rows);
-    expect(await again.result()).toMatchObject({ state: 'certified' });
-  });
-
-  it('frees no row after a failed acknowledgement while its certificates cannot be looked for', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'failed-ack');
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'processing');
     const { currentDetails } = await filing.query<{ currentDetails: string }>('__temporal_workflow_metadata');
     expect(currentDetails).toMatch(
       /Waits for the acknowledgement of the authority, since .* UTC; expected by .* UTC; at the latest .* UTC\./u,
     );
+    // They stay live while the certificates cannot be looked for, far beyond the end of the settle window.
     stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
-    // Until the second look at the status, and then far beyond the end of the settle window.
     while ((await stage.view(filing)).state === 'processing') await stage.pass(0.1);
     await stage.pass(0.1);
     await stage.until(filing, 'outcome_unknown');
     expect((await stage.view(filing)).rows).toMatchObject([{ state: 'submitted' }]);
     stage.sandbox.clearFaults();
     expect(await filing.result()).toMatchObject({ state: 'needs_correction', counts: { errored: 1 } });
+    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'needs_correction' }]);
+    // Its rows are free.
+    const again = await stage.file(exporter, rows);
+    expect(await again.result()).toMatchObject({ state: 'certified' });
   });
 
   it('asks a person with the words of a failed acknowledgement that names no request', async () => {
@@ -142,7 +136,7 @@ describe('a submission of which nothing was accepted', () => {
     // The count does not agree with the rows: the service refuses such a message.
     stage.aroundPush(exporter, (_, context) =>
       stage.worker.deps.api.pushIrm(
-        { ...pushMessage(rows), recordResCount: 2, platformCustomerId: exporter.exporterId },
+        { ...messageOf(rows), recordResCount: 2, platformCustomerId: exporter.exporterId },
         context,
       ),
     );
@@ -155,25 +149,19 @@ describe('a submission of which nothing was accepted', () => {
   });
 });
 
-it('checks the status before it accepts a failed acknowledgement', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'failed-ack', { statusKnown: true, outcome: 'Processed' });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-  expect(stage.pushes(exporter)).toBe(1);
-});
-
 describe('odd answers on the way', () => {
   it.each<[FaultInput['operation'], FaultInput['kind'], Partial<FaultInput>, string]>([
     ['status', 'unknown-status-word', { times: 2 }, 'certified'],
     ['status', 'html-body', { status: 404, times: 2 }, 'certified'],
     ['status', 'html-body', { status: 422, times: 2 }, 'certified'],
+    ['push-irm', 'failed-ack', { statusKnown: true, outcome: 'Processed' }, 'certified'],
     ['status', 'stale-status', { times: 2 }, 'certified'],
     ['status', 'errored-empty', { times: 1 }, 'certified'],
     ['status', 'errored-empty', { times: 9 }, 'rejected'],
     ['status', 'processed-with-incomplete-list', { times: 99 }, 'certified'],
     ['download-pdf', 'truncated-pdf', { times: 1 }, 'certified'],
     ['download-pdf', 'pdf-not-found', { times: 2 }, 'certified'],
+    ['download-pdf', 'odd-pdf', { every: 1 }, 'certified'],
     ['fetch-details', 'empty-details', { times: 4 }, 'certified'],
   ])('%s: %s %p ends %s', async (operation, kind, more, state) => {
     const exporter = await stage.exporter();
@@ -185,9 +173,7 @@ describe('odd answers on the way', () => {
   });
 
   it('an overdue one needs attention, is polled further, and ends as usual', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 5 * HOUR_MS });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filing } = await stage.start([['push-irm', 'accepted-but-invisible', { delayMs: 5 * HOUR_MS }]]);
     const result = await filing.result();
     expect(result).toMatchObject({ state: 'certified' });
     expect(
@@ -237,7 +223,7 @@ it('ends partly certified; a correction files the errored rows alone, and closes
   expect((await stage.view(parent)).rows[1]).toMatchObject({ state: 'needs_correction', errors: ['ERR28: date'] });
   const kinds = async () => (await stage.view(parent)).questions.map(({ kind }) => kind);
   expect(await kinds()).toEqual(['needs_correction', 'upload_mismatch']);
-  const message = pushMessage([{ ...stage.mapping(exporter), ...rows[1], serialNo: 2 }]);
+  const message = messageOf([{ ...stage.mapping(exporter), ...rows[1], serialNo: 2 }]);
   const correction = { reference: 'PARTLY', n: 2, corrects: parent.filingId ?? '', message };
   const child = await (await stage.file(exporter, [], correction)).result();
   expect(child).toMatchObject({ state: 'certified', attention: null, counts: { rows: 1, certified: 1 } });
@@ -256,7 +242,7 @@ it('is corrected a second time with the same whole file: what an earlier filing 
   expect((await stage.view(first)).actions).toEqual(['correct']);
   const correct = async (filing: string, billNo: string, of = rows) => {
     const changed = of.map((row) => (row.serialNo > 1 ? { ...row, billNo: `${billNo}/${row.serialNo}` } : row));
-    const correction = { filing, source: { message: pushMessage(changed) }, madeBy: 'asha' };
+    const correction = { filing, source: { message: messageOf(changed) }, madeBy: 'asha' };
     const { filing: made } = await operationsOf(stage).correct(correction, { wait: true });
     return [made.n, made.state, made.counts.rows, ...made.warnings.map((each) => (each as Finding).code)];
   };
@@ -327,20 +313,10 @@ describe('people', () => {
     expect(await again.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(1);
   });
-
-  it('cancel after the submission, and it continues', async () => {
-    const { filing } = await stage.filed('processing');
-    await filing.cancel();
-    const result = await filing.result();
-    expect(result).toMatchObject({ state: 'certified' });
-    expect(await stage.story(result.filingId)).toContain('cancel_refused');
-  });
 });
 
 it('waits for credentials wherever it is, and resumes by itself when they are renewed', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'password-expired', { newPassword: 'New-Horse-2!' });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { exporter, filing } = await stage.start([['push-irm', 'password-expired', { newPassword: 'New-Horse-2!' }]]);
   await stage.until(filing, 'needs_credentials');
   expect(stage.sandbox.calls({ operation: 'push-irm' }).at(-1)?.errorCode).toBe('DGFT_CREDENTIALS_INVALID');
   await stage.renewCredentials(exporter, 'New-Horse-2!');
@@ -356,9 +332,7 @@ const isLooked = async (filing: Filing, looks: number) => {
 
 describe('a wait for API access', () => {
   it('that only the push reports has its deadline from the first look, which a new run keeps', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'activation-pending', { every: 1 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { filing } = await stage.start([['push-irm', 'activation-pending', { every: 1 }]]);
     const { filingId } = await stage.until(filing, ({ filingId: id }) => id !== null);
     while (!(await isLooked(filing, 1))) await stage.pass(0.01);
     const due = await dueAtOf(filingId);
@@ -407,5 +381,115 @@ describe('a wait for API access', () => {
     const result = await filing.result();
     expect(result).toMatchObject({ state: 'certified', attention: null });
     expect((await stage.story(filingId)).filter((kind) => kind === 'not_moving')).toHaveLength(1);
+  });
+});
+
+it('waits for our own access, does not blame the exporter, and continues when it is restored', async () => {
+  const { exporter, filing } = await stage.filed('processing');
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
+  await stage.pass(1.5);
+  const paused = await stage.until(filing, 'needs_access');
+  expect(paused.attention).toMatch(/Invalid API key\. This is about .*EBRC_API_KEY/u);
+  const stranger = await stage.file({ ...exporter, exporterId: 'nobody' }, [stage.mapping(exporter)]);
+  await stage.until(stranger, 'needs_access');
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(await stranger.result()).toMatchObject({ state: 'refused', errors: [{ code: 'exporter_unknown' }] });
+  const { currentDetails } = await stranger.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  expect(currentDetails).toMatch(/^\*\*refused\*\*: (?!.*Waits for)/su);
+});
+
+it('is overdue only once it is back from a pause that outlasts its time', async () => {
+  const { filing } = await stage.start([['push-irm', 'accepted-but-invisible', { delayMs: 6 * HOUR_MS }]]);
+  await stage.until(filing, 'processing');
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
+  await stage.pass(4);
+  const { filingId } = await stage.until(filing, 'needs_access');
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  const story = await stage.story(filingId);
+  expect(story.filter((kind) => kind === 'overdue')).toHaveLength(1);
+  expect(story[story.indexOf('overdue') - 1]).toBe('resumed');
+});
+
+it('pauses for a locked account after the send, and continues with credentials that work', async () => {
+  const { exporter, filing } = await stage.filed('processing');
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { locked: true });
+  await stage.pass(2);
+  const paused = await stage.until(filing, 'needs_credentials');
+  expect(paused.requestId).toBeTruthy();
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
+  await stage.renewCredentials(exporter, 'Unlocked-Horse-3!');
+  expect(await filing.result()).toMatchObject({ state: 'certified', requestId: paused.requestId });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('still waits for the answer that it asked for once its credentials work again', async () => {
+  const { exporter, filing } = await stage.lost('drop-before-accept');
+  await stage.pass(0.02);
+  await stage.until(filing, ({ asked }) => asked);
+  await stage.untilAsleep(filing);
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { locked: true });
+  await stage.pass(0.02);
+  await stage.until(filing, 'needs_credentials');
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
+  await stage.renewCredentials(exporter, 'Unlocked-Horse-3!');
+  await stage.pass(0.02);
+  const { asked, attention } = await stage.until(filing, 'outcome_unknown');
+  expect({ asked, attention }).toEqual({ asked: true, attention: (await stage.view(filing)).attention });
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+});
+
+it('may be given up while it is overdue; what was sent stays live', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'status', 'stale-status', { every: 1 });
+  const rows = [stage.mapping(exporter)];
+  const filing = await stage.file(exporter, rows);
+  await stage.until(filing, 'processing');
+  stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
+  await stage.pass(4);
+  await stage.until(filing, 'overdue');
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  expect((await stage.view(filing)).rows).toMatchObject([{ state: 'abandoned_after_send' }]);
+  const again = await stage.file(exporter, rows);
+  expect(await again.result()).toMatchObject({ filingId: null, errors: [{ code: 'mapping_live' }] });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('refuses a resolve while only PDFs are missing, instead of keeping it', async () => {
+  const { filing } = await stage.start([['download-pdf', 'html-body', { status: 413, every: 1 }]]);
+  await stage.until(filing, 'processing');
+  await stage.pass(6);
+  const { filingId, requestId } = await stage.until(filing, 'overdue');
+  const named = { attemptId: `${filingId}-1-1` };
+  await expect(stage.resolve(filing, 'filed', requestId ?? '', named)).rejects.toMatchObject({
+    cause: { message: expect.stringContaining('only certificates are missing') as string },
+  });
+  stage.sandbox.clearFaults();
+  const { rows } = await filing.result();
+  expect(rows).toMatchObject([{ state: 'certified', document: expect.any(String) as string }]);
+  const again = `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'collecting_again'`;
+  const told = expect.stringMatching(`^PDF of ${rows[0]?.eBRCNumber}: `) as string;
+  expect((await stage.ledger.select(again, filingId))[0]).toEqual({ text: told });
+});
+
+it('still gets the PDFs of what is certified when it is given up, and what is rejected can be corrected', async () => {
+  const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter), stage.mapping(exporter)];
+  await stage.reject(rows[1]?.sbCumInvoiceNumber);
+  stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
+  const filing = await stage.file(exporter, rows);
+  await stage.until(filing, 'processing');
+  await stage.pass(2);
+  await stage.until(filing, 'collecting');
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned', counts: { certified: 1, archived: 0 } });
+  await filing.result();
+  stage.sandbox.clearFaults();
+  const alone = stage.env.client.workflow.getHandle(`${filing.workflowId}/certificates/alone`);
+  expect(await alone.result()).toMatchObject({ archived: 1, failure: null });
+  const { counts, actions } = await stage.view(filing);
+  expect({ counts, actions }).toMatchObject({
+    counts: { certified: 1, archived: 1, errored: 1 },
+    actions: ['correct'],
   });
 });

@@ -1,4 +1,5 @@
 /** The update `file`, with which callers start filings, and runs that record nothing. On a real server. */
+import { messageOf } from '../../../dev/sample-mapping';
 import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
 import {
@@ -17,15 +18,14 @@ import { fileUpdate, filingQuery } from '../../../src/workflows/messages';
 import { startFiling, type PreparedFiling } from '../../../src/starter/filings/start';
 import { replacing } from '../../support/replacing';
 import { eventually } from '../../support/processes';
-import { pushMessage, type Filing, type TestExporter } from './filing-stage';
+import { type Filing, type TestExporter } from './filing-stage';
 import { resetToLast } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
 const stage = useRealServerStage();
-jest.setTimeout(120_000);
 
 function inputOf(exporter: TestExporter, rows: Mapping[], more: Partial<FileInput> = {}): FileInput {
-  const message = pushMessage(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
+  const message = messageOf(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
   const reference = more.reference ?? `U-${randomUUID().slice(0, 8)}`;
   return { mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference };
 }
@@ -234,28 +234,6 @@ describe('a run that records nothing', () => {
     await expect(commands.abandon(input.reference ?? '', { by: 'ravi', note: 'too late' })).rejects.toThrow(
       'certified',
     );
-  });
-
-  it('ends refused where nothing stands under its reference either', async () => {
-    const exporter = await stage.exporter();
-    const broken = inputOf(exporter, [stage.mapping(exporter, { irmNumber: '' })]);
-    const run = await start(broken);
-    const result = await run.result();
-    expect(result).toMatchObject({ filingId: null, state: 'refused', recorded: null, counts: COUNTS });
-    expect(result.errors.length).toBeGreaterThan(0);
-    expect(await run.query(filingQuery)).toMatchObject({ state: 'refused', errors: result.errors });
-  });
-
-  it('means the filing that another workflow runs, and does not run it too', async () => {
-    const { input } = await newInput({ approval: true });
-    const { filingId } = await ask(input);
-    expect(await (await start(input, `own/${randomUUID()}`)).result()).toMatchObject({
-      state: 'refused',
-      recorded: { filingId },
-    });
-    await stage.until(handleOf(input), 'awaiting_approval');
-    await stage.abandon(handleOf(input));
-    expect(await ask(input, `own/${randomUUID()}`)).toMatchObject({ filingId, state: 'abandoned' });
   });
 });
 

@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { SubmitContext } from '../../../src/api/http/call';
 import { withTransaction } from '../../../src/ledger/pool';
-import { importSends } from '../../../src/ledger/sends/send-import';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { noteStep } from '../../../src/ledger/set-aside';
 import { markSending } from '../../../src/ledger/gates/send';
-import { readIdentity } from '../../../src/ledger/sends/sends';
 import { gate } from '../../support/gate';
 import { eventually } from '../../support/processes';
 import { HOUR_MS, type AroundPush, type Filing, type TestExporter } from './filing-stage';
-import { recordLostSend } from './lost-send';
 import { operationsOf, QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 const stage = useFilingStage(QUICK_AUTHORITY);
@@ -118,15 +115,6 @@ describe('a worker that is lost', () => {
     expect(await attempts(filing)).toEqual(['unsent', 'accepted']);
   });
 
-  it('after the answer is settled by its certificates', async () => {
-    const { exporter, filing, thaw } = await frozenAfterSend('and is gone');
-    await stage.giveUpOn(filing, 'submitPush');
-    expect(await filing.result()).toMatchObject({ state: 'certified', requestId: null });
-    expect(await stage.story((await stage.view(filing)).filingId)).toContain('outcome_unknown');
-    thaw();
-    expect(stage.pushes(exporter)).toBe(1);
-  });
-
   it('after the write, with a longer HTTP time-out than its run’s: nothing is concluded before that is over', async () => {
     const { exporter, filing, thaw } = await frozenAfterSend();
     const { filingId } = await stage.view(filing);
@@ -186,23 +174,6 @@ it('sends nothing when the mark cannot be committed', async () => {
   expect(await attempts(filing)).toEqual(['unsent', 'accepted']);
 });
 
-it('waits with attention while the document store has sends that the ledger lacks, and continues once they are imported', async () => {
-  const { documents } = stage.worker.deps;
-  const { pool } = stage.ledger;
-  const exporter = await stage.exporter();
-  const at = new Date((await stage.env.currentTimeMs()) - HOUR_MS);
-  const number = await recordLostSend(stage, { above: 2, at });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  const waiting = await stage.until(filing, ({ attention }) => attention?.includes('put back') ?? false);
-  expect(waiting.attention).toContain('ebrc ledger restored');
-  expect((await stage.view(filing)).needsAttention).toBe(true);
-  expect(stage.pushes(exporter)).toBe(0);
-  await importSends(pool, documents, { at: new Date(), by: 'ravi' });
-  expect(await filing.result()).toMatchObject({ state: 'certified', attention: null });
-  expect(stage.pushes(exporter)).toBe(1);
-  expect((await readIdentity(pool)).sendNumber).toBeGreaterThan(number);
-});
-
 it('sends what was marked and never counted, without asking anybody: its worker died before the first byte', async () => {
   const { freeze, reached, thaw } = freezer();
   const { exporter, filing } = await start(async (send, context) => {
@@ -233,19 +204,6 @@ it('sends what was marked and never counted, without asking anybody: its worker 
   expect(await stage.story(filingId)).not.toContain('outcome_unknown');
   thaw();
   expect(await attempts(filing)).toEqual(['unsent', 'accepted']);
-  expect(stage.pushes(exporter)).toBe(1);
-});
-
-it('takes a filing up again whose workflow was lost in the middle of an unknown outcome', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'accept-then-drop');
-  const rows = [stage.mapping(exporter)];
-  const filing = await stage.file(exporter, rows, { reference: 'LOST-RUN' });
-  const { filingId } = await stage.until(filing, 'outcome_unknown');
-  await stage.untilAsleep(filing);
-  await filing.terminate('lost');
-  const again = await stage.file(exporter, rows, { reference: 'LOST-RUN' });
-  expect(await again.result()).toMatchObject({ filingId, state: 'certified' });
   expect(stage.pushes(exporter)).toBe(1);
 });
 

@@ -39,18 +39,6 @@ describe('a filing', () => {
     expect(details[0]?.n).toBe(2);
   });
 
-  it.each([
-    [undefined, 'source: is missing; allowed: {path}, {name, bytes}, {message}'],
-    [{ name: 'july.xlsx' }, 'source: is of no known form; allowed: {path}, {name, bytes}, {message}'],
-    [{ bytes: Buffer.alloc(0) }, 'source: is of no known form; allowed: {path}, {name, bytes}, {message}'],
-  ])('without a source is refused like every wrong input: %j', async (source, message) => {
-    const client = operationsOf(stage);
-    const terms = { source: source as never, exporter: 'a@b.example', madeBy: 'erp', declaration: 'Y' as const };
-    const refused = { name: 'RefusedError', errors: [{ code: 'invalid_input', field: 'source', message }] };
-    await expect(client.file(terms)).rejects.toMatchObject(refused);
-    await expect(client.check(terms)).rejects.toMatchObject(refused);
-  });
-
   it.each(['stale', 'fresh'])('is warned, with %s balances, of a certificate that no filing has', async (balances) => {
     const exporter = await stage.exporter();
     const { exporterId } = exporter;
@@ -65,9 +53,20 @@ describe('a filing', () => {
     expect((await stage.view(result)).warnings).toContainEqual(warned);
   });
 
+  it.each([
+    [undefined, 'source: is missing; allowed: {path}, {name, bytes}, {message}'],
+    [{ name: 'july.xlsx' }, 'source: is of no known form; allowed: {path}, {name, bytes}, {message}'],
+    [{ bytes: Buffer.alloc(0) }, 'source: is of no known form; allowed: {path}, {name, bytes}, {message}'],
+  ])('without a source is refused like every wrong input: %j', async (source, message) => {
+    const client = operationsOf(stage);
+    const terms = { source: source as never, exporter: 'a@b.example', madeBy: 'erp', declaration: 'Y' as const };
+    const refused = { name: 'RefusedError', errors: [{ code: 'invalid_input', field: 'source', message }] };
+    await expect(client.file(terms)).rejects.toMatchObject(refused);
+    await expect(client.check(terms)).rejects.toMatchObject(refused);
+  });
+
   it('is not gone on with by another workflow', async () => {
-    const exporter = await stage.exporter();
-    const first = await stage.file(exporter, [stage.mapping(exporter)]);
+    const { exporter, filing: first } = await stage.start();
     const { filingId } = await first.result();
     const other = await stage.file(exporter, [], { message: undefined, resume: filingId ?? '' });
     const message = expect.stringContaining(first.workflowId) as string;
@@ -80,9 +79,7 @@ describe('a filing', () => {
 });
 
 it('outlives its worker: a push that is on its way ends before the worker shuts down', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'slow', { delayMs: 1_000 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { exporter, filing } = await stage.start([['push-irm', 'slow', { delayMs: 1_000 }]]);
   await stage.until(filing, () => stage.pushes(exporter) === 1);
   await stage.worker.stop();
   await stage.worker.start();

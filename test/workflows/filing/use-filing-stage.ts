@@ -1,10 +1,10 @@
 import type { Principal } from '../../../src/domain/principal';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { WorkerSettings } from '../../../src/activities/dependencies';
 import type { TemporalServerOptions } from '../../../dev/temporal-server';
 import { createEbrcClient } from '../../../src/starter/client';
 import { TEST_CADENCE } from '../../support/settings';
 import { devServer, type DevServer } from '../../support/temporal';
+import type { TestWorkerOptions } from '../../support/worker';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
 
 /** What an operator can do with the filings of a stage. */
@@ -37,14 +37,20 @@ function nothingIsFiledTwice(stage: FilingStage): void {
   });
 }
 
+export const IN_REAL_TIME = {
+  ...{ httpTimeoutMs: 3_000, rateWindowMs: 20 },
+  ...{ pollFirstMs: 300, pollMinMs: 300, pollMaxMs: 600 },
+};
+
 /**
  * One stage for a whole test file on a real server, where time is real: an authority that answers within a third of a
  * second. For what the time-skipping server cannot do: resets, terminations, calls that are cancelled under way.
  */
 export function useRealServerStage({
   settings,
+  worker,
   ...server
-}: TemporalServerOptions & { settings?: Partial<WorkerSettings> } = {}): FilingStage {
+}: TemporalServerOptions & Pick<TestWorkerOptions, 'settings'> & Pick<FilingStageOptions, 'worker'> = {}): FilingStage {
   let running: DevServer | undefined;
   const stage = {} as FilingStage;
   beforeAll(async () => {
@@ -53,16 +59,7 @@ export function useRealServerStage({
     const opened = await openFilingStage({
       env: await TestWorkflowEnvironment.createFromExistingServer({ address, namespace }),
       sandbox: { ackDelayMs: 300 },
-      worker: {
-        settings: {
-          httpTimeoutMs: 3_000,
-          pollFirstMs: 300,
-          pollMinMs: 300,
-          pollMaxMs: 600,
-          rateWindowMs: 20,
-          ...settings,
-        },
-      },
+      worker: { ...worker, settings: { ...IN_REAL_TIME, ...settings } },
     });
     Object.assign(stage, opened);
   });
