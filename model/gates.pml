@@ -578,8 +578,9 @@ inline record(x) {
 #define IS_ANSWERED(x) answered[x]
 #define TO_ISSUE(x) (truth[x] == T_TAKEN && !(issued & BIT(x)))
 #define TO_SHOW(x) ((issued & BIT(x)) && !(shown & BIT(x)))
-/* It may deny a request, or end it without accounting for the row, although the certificate is issued. */
-#define MAY_STATE(x) (req[x] == Q_FOLLOWED && !stated[x] && STATEMENTS)
+/* It may deny a request, or end it without accounting for the row, although the certificate is issued (not beside balances,
+ * which makes too many states). */
+#define MAY_STATE(x) (req[x] == Q_FOLLOWED && !stated[x] && (HIDDEN == 0 || !(issued & BIT(x))) && STATEMENTS)
 #define HAS_STATED(x) (stated[x] && req[x] == Q_FOLLOWED)
 #define IS_PROCESSED(x) (req[x] == Q_FOLLOWED && (issued & BIT(x)))
 #define IS_ERRORED(x) (req[x] == Q_FOLLOWED && truth[x] == T_BAD)
