@@ -476,7 +476,16 @@ inline releaseAbsent(a, isLooked) {
 #ifdef BALANCE_NOT_ASKED
 #define BALANCE_AGREES true
 #else
-#define BALANCE_AGREES (CERTIFICATES + (stranger == S_SIBLING -> 1 : 0) >= COUNT(byRecord | otherwise) + 1 + (window[f] != 2 && SENT(1 - f) -> 1 : 0))
+/* What another send may have used counts until a look begins after its own window, while its request is processed, and where
+ * another certificate fits it. */
+#define IS_PROCESSING(x) (req[x] == Q_FOLLOWED && !stated[x])
+#define UNTOLD(f) (IS_PROCESSING(FIRST(f)) || IS_PROCESSING(FIRST(f) + 1) || (f) == 0 && named == Q_FOLLOWED && !namedStated)
+#ifdef ONE_USE_FOR_TWO
+#define MAY_HAVE_USED(f) false
+#else
+#define MAY_HAVE_USED(f) (SENT(f) && (!beganAfterWindow[f] || UNTOLD(f) || (FREE_ONES(f) & OWN) != 0))
+#endif
+#define BALANCE_AGREES (CERTIFICATES + (stranger == S_SIBLING -> 1 : 0) >= COUNT(byRecord | otherwise) + 1 + (MAY_HAVE_USED(1 - (f)) -> 1 : 0))
 #endif
 
 inline byDetails(f) {

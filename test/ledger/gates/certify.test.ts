@@ -388,6 +388,17 @@ describe('a balance contradicts a certificate of details', () => {
     expect(await after(14)).toMatchObject({ adopted: [{ eBRCNumber: 'LATER' }] });
   });
 
+  it('by another send on the IRM while its request is processed, however long that takes', async () => {
+    const own = await exporter();
+    const [one, two] = [await own.sent(), await own.sent([{ mappedIRMAmountFCC: 7 }])];
+    await gates.accept(two, 'R-PROCESSED');
+    await own.show(one.filingId, 'PROCESSED');
+    await balanceFalls(own, 9_993);
+    expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject(contradicted);
+    await gates.poll(two.filingId, 'R-PROCESSED', 'unknown_request', AT);
+    expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
+  });
+
   it('by another send on the IRM that a certificate fits too: one use of the balance does not tell whose it is', async () => {
     const own = await exporter();
     const [one, two] = [await own.sent(), await own.sent([{ mappedIRMAmountFCC: 7 }])];
