@@ -147,6 +147,12 @@ export const GATE_RUNS = [
     attempts: [2, 0],
     slow: 0,
   }),
+  holds('gates-document-strangers', 'a filing with another document beside one in doubt, and strangers', {
+    changed: 1,
+    strangers: 1,
+    attempts: [1, 1],
+    slow: 0,
+  }),
   holds('gates-again', 'a correction that is sent twice', { attempts: [1, 2], changed: 1, lies: 0 }),
 ];
 
@@ -291,6 +297,11 @@ const CERTIFY = [
     ...stranger,
   }),
   mutant('without-list', 'Certify: nothing by details without a list from before the first mark', stranger),
+  mutant('one-use-for-two', 'Certify: another send on the IRM counts in its window, and where a certificate fits it', {
+    ...wrong,
+    ...stranger,
+    changed: 1,
+  }),
   mutant('balance-not-asked', 'Certify: the balance bears it out', stranger),
 ];
 

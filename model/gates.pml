@@ -476,7 +476,16 @@ inline releaseAbsent(a, isLooked) {
 #ifdef BALANCE_NOT_ASKED
 #define BALANCE_AGREES true
 #else
-#define BALANCE_AGREES (CERTIFICATES + (stranger == S_SIBLING -> 1 : 0) >= COUNT(byRecord | otherwise) + 1 + (window[f] != 2 && SENT(1 - f) -> 1 : 0))
+/* What another send may have used counts until a look begins after its own window, while its request is processed, and where
+ * another certificate fits it. */
+#define IS_PROCESSING(x) (req[x] == Q_FOLLOWED && !stated[x])
+#define UNTOLD(f) (IS_PROCESSING(FIRST(f)) || IS_PROCESSING(FIRST(f) + 1) || (f) == 0 && named == Q_FOLLOWED && !namedStated)
+#ifdef ONE_USE_FOR_TWO
+#define MAY_HAVE_USED(f) false
+#else
+#define MAY_HAVE_USED(f) (SENT(f) && (!beganAfterWindow[f] || UNTOLD(f) || (FREE_ONES(f) & OWN) != 0))
+#endif
+#define BALANCE_AGREES (CERTIFICATES + (stranger == S_SIBLING -> 1 : 0) >= COUNT(byRecord | otherwise) + 1 + (MAY_HAVE_USED(1 - (f)) -> 1 : 0))
 #endif
 
 inline byDetails(f) {
@@ -578,8 +587,9 @@ inline record(x) {
 #define IS_ANSWERED(x) answered[x]
 #define TO_ISSUE(x) (truth[x] == T_TAKEN && !(issued & BIT(x)))
 #define TO_SHOW(x) ((issued & BIT(x)) && !(shown & BIT(x)))
-/* It may deny a request, or end it without accounting for the row, although the certificate is issued. */
-#define MAY_STATE(x) (req[x] == Q_FOLLOWED && !stated[x] && STATEMENTS)
+/* It may deny a request, or end it without accounting for the row, although the certificate is issued (not beside balances,
+ * which makes too many states). */
+#define MAY_STATE(x) (req[x] == Q_FOLLOWED && !stated[x] && (HIDDEN == 0 || !(issued & BIT(x))) && STATEMENTS)
 #define HAS_STATED(x) (stated[x] && req[x] == Q_FOLLOWED)
 #define IS_PROCESSED(x) (req[x] == Q_FOLLOWED && (issued & BIT(x)))
 #define IS_ERRORED(x) (req[x] == Q_FOLLOWED && truth[x] == T_BAD)

@@ -58,9 +58,10 @@ async function fetchCertificates(
   const from = open || !first ? await sentOn(deps, filingId) : first;
   const to = open || !last ? filingDateInKolkata(clock()) : last;
   const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
+  const at = now(deps);
   const { problem: incomplete, iecCode } = await readDetails(deps, { exporterId, caller: toRead, ...span });
   if (iecCode === null) return { open: toRead.open, problem: incomplete, ...(await missing()), filing: null };
-  const filing = open && incomplete === null ? await fillRows(deps, { filingId, exporterId }) : null;
+  const filing = open && incomplete === null ? await fillRows(deps, { filingId, exporterId, at }) : null;
   return {
     open: open ? await countOpenRows(pool, filingId, submission) : 0,
     problem: null,
@@ -136,13 +137,14 @@ async function fetchPdf(
 
 /** Certifies rows of processed requests whose certificates the status did not name. */
 async function fillRows(
-  { pool, clock, settings }: Deps,
-  { filingId, exporterId }: { filingId: string; exporterId: string },
+  { pool, settings }: Deps,
+  // A window that ends during the look is not over for it.
+  { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },
 ): Promise<FilingNow | null> {
   let moved: FilingNow | null = null;
   for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
     if (submittedAt === null || state === 'settled' || state === 'released') continue;
-    const args = { filingId, submission, exporterId, settleMs: settings.settleAfterMs, at: new Date(clock()) };
+    const args = { filingId, submission, exporterId, settleMs: settings.settleAfterMs, at };
     await withStepHeartbeat(() =>
       withTransaction(pool, async (client) => {
         const filing = await lockFiling(client, filingId);

@@ -8,8 +8,9 @@ import { PUT_BACK_TOGETHER } from './held-rows';
 const SMALLEST_UNIT = '0.01';
 
 interface Asked extends SubmissionKey {
-  /** The row that fetch-details shows a certificate for, and the certificate's issue date (DDMMYYYY). */
+  /** The row that fetch-details shows a certificate for, its number and its issue date (DDMMYYYY). */
   position: number;
+  eBRCNumber: string;
   eBRCDate: string | null;
   /** Every row of the submission that the same look shows a certificate for. */
   matched: readonly number[];
@@ -44,7 +45,8 @@ const UNREAD = 'the balance of its IRM was not read between the issue of the cer
 /**
  * Why an IRM's balance contradicts a row's certificate; null: it does not. The balance must have been read between the
  * certificate's issue and the look that shows it, and must have fallen by the matched rows and all that was certified
- * on the IRM since. Every other sent row counts too within its settle window, because it may have used the balance.
+ * on the IRM since. Every other sent row counts too within its settle window, while its request is processed, or if
+ * another certificate fits it, because it may have used the balance.
  */
 export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
   const { irmNumber, at, before, now } = await balanceAround(db, asked);
@@ -180,17 +182,23 @@ async function balanceAround(
 }
 
 /** The rows that count as filed on the row's IRM: certified, matched, or (within their window) perhaps filed. */
-async function filedOnIrm(db: Queryable, { filingId, position, matched, settleMs, at }: Asked): Promise<Filed[]> {
+async function filedOnIrm(db: Queryable, asked: Asked): Promise<Filed[]> {
+  const { filingId, position, eBRCNumber, matched, settleMs, at } = asked;
   const { rows } = await db.query<Filed>(
     `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
             CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
        FROM filing_rows o JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND o.party_id = r.party_id
                                             AND ${sameIrm('o.irm_key', 'r.irm_key')}
       WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
-         OR (o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL AND EXISTS (SELECT FROM attempts a, ledger_identity l
-            WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND $5 < greatest(
-              a.marked_at + greatest(a.settle_ms, $4) * interval '1 ms', CASE WHEN a.reason = $6 THEN l.certificates_after END)))`,
-    [filingId, position, matched, settleMs, at, PUT_BACK_TOGETHER],
+         OR (o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL AND (EXISTS (SELECT FROM attempts a, ledger_identity l
+              WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND $5 < greatest(
+                a.marked_at + greatest(a.settle_ms, $4) * interval '1 ms', CASE WHEN a.reason = $6 THEN l.certificates_after END))
+            OR EXISTS (SELECT FROM requests q WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed'
+              AND q.statement IS NULL AND (q.filing_id, q.submission) <> (r.filing_id, r.submission))
+            OR EXISTS (SELECT FROM certificates c WHERE c.party_id = o.party_id AND c.document_key = o.document_key
+              AND c.match_key = o.match_key AND c.filing_id IS NULL AND c.ebrc_number <> $7 AND upper(btrim(c.status)) = 'ISSUED'
+              AND c.issued_on >= ((o.submitted_at - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date)))`,
+    [filingId, position, matched, settleMs, at, PUT_BACK_TOGETHER, eBRCNumber],
   );
   return rows;
 }

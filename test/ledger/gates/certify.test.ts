@@ -324,9 +324,8 @@ describe('a balance contradicts a certificate of details', () => {
 
   it('not for one smallest unit', async () => {
     const own = await exporter();
-    const [one, two] = [await own.sent(), await own.sent()];
+    const one = await own.sent();
     await own.show(one.filingId, 'UNIT-1');
-    await own.show(two.filingId, 'UNIT-2');
     await balanceFalls(own, 9_995.02, minutesLater(25));
     expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject(contradicted);
     await balanceFalls(own, 9_995.01, minutesLater(26));
@@ -377,6 +376,30 @@ describe('a balance contradicts a certificate of details', () => {
     expect(await after(14)).toMatchObject(contradicted);
     await gates.close(slow.attemptId);
     expect(await after(14)).toMatchObject({ adopted: [{ eBRCNumber: 'LATER' }] });
+  });
+
+  it('by another send on the IRM while its request is processed, however long that takes', async () => {
+    const own = await exporter();
+    const [one, two] = [await own.sent(), await own.sent([{ mappedIRMAmountFCC: 7 }])];
+    await gates.accept(two, 'R-PROCESSED');
+    await own.show(one.filingId, 'PROCESSED');
+    await balanceFalls(own, 9_993);
+    expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject(contradicted);
+    await gates.poll(two.filingId, 'R-PROCESSED', 'unknown_request', AT);
+    expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
+  });
+
+  it('by another send on the IRM that a certificate fits too: one use of the balance does not tell whose it is', async () => {
+    const own = await exporter();
+    const [one, two] = [await own.sent(), await own.sent([{ mappedIRMAmountFCC: 7 }])];
+    await own.show(one.filingId, 'TWIN');
+    await own.show(two.filingId, 'USED');
+    await balanceFalls(own, 9_993);
+    for (const { filingId } of [one, two])
+      expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject(contradicted);
+    await balanceFalls(own, 9_988, minutesLater(25));
+    for (const { filingId } of [one, two])
+      expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
   });
 
   it('by what was certified on the IRM since the snapshot', async () => {
