@@ -105,11 +105,11 @@ it('continues as new while its ledger is not whole, recorded or not, and is sent
     args: [{ mode: 'test', exporterId: exporter.exporterId, resume: 'FNOTHERE' }],
   });
   const waits = ({ attention }: { attention: string | null }) => attention?.includes('put back') ?? false;
-  await Promise.all([stage.until(filing, waits), stage.until(unknown, waits)]);
+  const [waiting] = await Promise.all([stage.until(filing, waits), stage.until(unknown, waits)]);
+  expect(waiting.attention).toContain('ebrc ledger restored');
   await untilNewRun(unknown);
   expect(await stage.until(unknown, waits)).toMatchObject({ filingId: null });
   await unknown.terminate('an operator');
-  expect((await stage.view(filing)).attention).toContain('ebrc ledger restored');
   expect(stage.pushes(exporter)).toBe(0);
   await bringBack();
   // The run that waits would look again after a minute; the new one looks at once.
