@@ -3,7 +3,6 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import { ApiError } from '../../../src/api/errors/api-error';
 import { credentialsWorkflowId } from '../../../src/domain/names';
 import { consentsOf } from '../../support/consents';
-import { eventually } from '../../support/processes';
 import { currentCredentials, registerWaiter, waitersOf } from '../../../src/ledger/vault/credentials';
 import { submitCredentialsUpdate } from '../../../src/workflows/messages';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
@@ -100,16 +99,6 @@ it('checks several submissions in the order in which they came', async () => {
     .calls({ operation: 'check-dgft-credentials' })
     .filter((call) => call.platformCustomerId === exporterId);
   expect(checks.map(({ status }) => status)).toEqual([201, 400, 400, 201]);
-});
-
-it('goes on at the next worker where its own ends while the portal cannot be asked', async () => {
-  const { username, exporterId } = await readyExporter('death@example.test');
-  stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '502-with-code', times: 2 });
-  const handle = await submit(exporterId, await stage.secret(username));
-  await eventually(() => stage.sandbox.faults().some(({ applied }) => applied > 0));
-  await stage.worker.stop();
-  await stage.worker.start();
-  expect(await handle.result()).toMatchObject({ state: 'ready' });
 });
 
 it('reports a pending activation without waiting for it', async () => {

@@ -2,6 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { saveCertificates } from '../../../src/ledger/certificates/certificates';
 import { detailOf } from '../../reports/ledger-of-a-month';
 import type { RowView } from '../../../src/domain/filing/view';
+import { credentialsWorkflowId } from '../../../src/domain/names';
+import type { updateCredentials } from '../../../src/workflows/update-credentials';
+import { eventually } from '../../support/processes';
 import { operationsOf, useFilingStage } from './use-filing-stage';
 
 // Here every workflow task replays its history, so that a step that is not deterministic fails; recorded histories
@@ -86,4 +89,17 @@ it('outlives its worker: a push that is on its way ends before the worker shuts 
   const result = await filing.result();
   expect(result).toMatchObject({ state: 'certified', requestId: (await stage.requestsOf(exporter))[0] });
   expect(await stage.verdicts(result.filingId)).toEqual(['accepted']);
+});
+
+it('leaves new credentials to the next worker, which checks them', async () => {
+  const exporter = await stage.exporter();
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { password: 'New-Horse-4!' });
+  stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '502-with-code', times: 2 });
+  await stage.renewCredentials(exporter, 'New-Horse-4!');
+  await eventually(() => stage.sandbox.faults().some(({ applied }) => applied > 0));
+  await stage.worker.stop();
+  await stage.worker.start();
+  const workflowId = credentialsWorkflowId('test', exporter.exporterId);
+  const checked = stage.env.client.workflow.getHandle<typeof updateCredentials>(workflowId);
+  expect(await checked.result()).toMatchObject({ state: 'ready' });
 });
