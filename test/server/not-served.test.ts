@@ -11,6 +11,7 @@ import { createPool } from '../../src/ledger/pool';
 import type pg from 'pg';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { problemOf } from '../../src/server/http/failures';
+import { inApiTerms } from '../../src/server/http/problem';
 import { refusal } from '../../src/starter/errors';
 import { everyRoute } from './every-route';
 import { askDoor, KAVERI, messageOf, onboard, useDoorStage, type ProblemBody, type Reply } from './door-stage';
@@ -431,6 +432,22 @@ describe('while a server is away', () => {
       expect(answer(code).detail).not.toMatch(/ECONN/);
     }
     expect(answer('validation_failed')).toMatchObject({ status: 422, code: 'validation_failed' });
+  });
+
+  it('names the routes for the commands of a text', () => {
+    const shown = inApiTerms('Look at the evidence in `ebrc show`, and at `ebrc show`.');
+    expect(shown).toBe('Look at the evidence in GET /v1/filings/{filing}/evidence, and at GET /v1/filings/{filing}.');
+  });
+
+  it('without a worker', async () => {
+    const door = await stage.another({ taskQueue: 'nobody-polls-this' });
+    try {
+      const json = await filing('AWAY-2');
+      const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'POST', '/v1/filings', { token, json });
+      expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'no_worker', '15']);
+    } finally {
+      await door.close();
+    }
   });
 });
 
