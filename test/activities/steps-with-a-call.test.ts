@@ -116,11 +116,8 @@ describe('archiving a PDF', () => {
     expect(await run(0)).toMatchObject({ ended: null });
     expect(await stateOf(filingId)).toBe('collecting');
     const { returned, story } = await makeTwice({ ledger, door }, filingId, await download(1));
-    expect(returned.ended).toMatchObject({
-      state: 'certified',
-      counts: { archived: 2 },
-      seq: await seqOf(filingId),
-    });
+    const ended = { state: 'certified', counts: { archived: 2 }, seq: await seqOf(filingId) };
+    expect(returned.ended).toMatchObject(ended);
     expect(story?.at(-1)).toBe('certified');
   });
 
@@ -164,24 +161,16 @@ describe('taking a snapshot', () => {
     const open = { seq: await seqOf(filingId), after };
     return { name: 'takeSnapshot' as const, args: { filingId, submission: 1, exporterId: EXPORTER, open } };
   };
-  const attemptsOf = async (filingId: string) =>
-    (
-      await ledger.pool.query('SELECT number, verdict, snapshot_id AS snapshot FROM attempts WHERE filing_id = $1', [
-        filingId,
-      ])
-    ).rows as { number: number; verdict: string; snapshot: string | null }[];
+  const attemptsOf = (filingId: string) =>
+    ledger.select('SELECT number, verdict, snapshot_id AS snapshot FROM attempts WHERE filing_id = $1', filingId);
 
   it('opens the attempt that it was taken for', async () => {
     const filingId = await attempts.filing();
     const { returned } = await makeTwice({ ledger, door }, filingId, await taken(filingId));
-    const attemptId = `${filingId}-1-1`;
-    expect(returned).toEqual({
-      certificates: 0,
-      opened: { outcome: 'attempt', attemptId, number: 1, verdict: 'open' },
-    });
-    expect(await attemptsOf(filingId)).toEqual([
-      { number: 1, verdict: 'open', snapshot: expect.any(String) as string },
-    ]);
+    const attempt = { number: 1, verdict: 'open' };
+    const opened = { outcome: 'attempt', attemptId: `${filingId}-1-1`, ...attempt };
+    expect(returned).toEqual({ certificates: 0, opened });
+    expect(await attemptsOf(filingId)).toEqual([{ ...attempt, snapshot: expect.any(String) as string }]);
   });
 
   it('opens the attempt after one that was not sent, and none after one that its run lacks', async () => {

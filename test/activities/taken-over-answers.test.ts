@@ -43,16 +43,14 @@ const adopt = (attemptId: string, more = {}) => {
 };
 
 /** The transactions that last wrote the attempt, its submission, its filing and the filing's last move. */
-async function writers(filingId: string): Promise<string[]> {
-  const { rows } = await ledger.pool.query<{ tx: string }>(
+const writers = (filingId: string) =>
+  ledger.select(
     `SELECT a.xmin::text AS tx FROM attempts a WHERE filing_id = $1
      UNION SELECT xmin::text FROM submissions WHERE filing_id = $1
      UNION SELECT xmin::text FROM filings WHERE filing_id = $1
      UNION SELECT e.xmin::text FROM filing_events e JOIN filings f USING (filing_id, seq) WHERE filing_id = $1`,
-    [filingId],
+    filingId,
   );
-  return rows.map(({ tx }) => tx);
-}
 
 const seqOf = async (filingId: string) => (await needFiling(ledger.pool, filingId)).seq;
 const stateOf = async (filingId: string) => (await needFiling(ledger.pool, filingId)).state;
@@ -65,9 +63,8 @@ it('is one transaction: nobody sees an acceptance without the filing’s move', 
   expect(adopted).toMatchObject({ requestId, filing: { seq, standing: null, counts: { rows: 1, open: 1 } } });
   expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'processing', requestId });
   expect(await writers(sent.filingId)).toHaveLength(1);
-  expect(await ledger.select('SELECT due_at AS due FROM filings WHERE filing_id = $1', sent.filingId)).toEqual([
-    { due: new Date(adopted?.filing?.dueAt ?? 0) },
-  ]);
+  const due = await ledger.select('SELECT due_at AS due FROM filings WHERE filing_id = $1', sent.filingId);
+  expect(due).toEqual([{ due: new Date(adopted?.filing?.dueAt ?? 0) }]);
 });
 
 it('changes nothing when it is taken over again, and returns the same', async () => {
@@ -100,10 +97,8 @@ it('is stored alone where it cannot be taken over: a defect never costs an answe
   expect(await stateOf(sent.filingId)).toBe('submitting');
   expect(door.logs.join('')).toContain('it could not be taken over');
   await ledger.pool.query('DROP TRIGGER refused ON filings');
-  expect(await adopt(sent.attemptId)).toMatchObject({
-    requestId: `R${sent.attemptId}`,
-    filing: { state: 'processing' },
-  });
+  const adoptedLater = { requestId: `R${sent.attemptId}`, filing: { state: 'processing' } };
+  expect(await adopt(sent.attemptId)).toMatchObject(adoptedLater);
   expect(await stateOf(sent.filingId)).toBe('processing');
 });
 
@@ -118,10 +113,8 @@ it('moves a filing with several submissions on with the last acknowledgement', a
   );
   await move(ledger, filingId, 'submitting');
   const first = { filingId, attemptId: await attempts.opened(filingId) };
-  expect((await submit(first)).adopted).toMatchObject({
-    requestId: `R${first.attemptId}`,
-    filing: { state: 'submitting', seq: 1 },
-  });
+  const still = { requestId: `R${first.attemptId}`, filing: { state: 'submitting', seq: 1 } };
+  expect((await submit(first)).adopted).toMatchObject(still);
   expect(await stateOf(filingId)).toBe('submitting');
   const last = { filingId, attemptId: await attempts.opened(filingId, 2) };
   expect((await submit(last, {}, 2)).adopted?.filing?.state).toBe('processing');
@@ -130,10 +123,8 @@ it('moves a filing with several submissions on with the last acknowledgement', a
 
 it('moves nothing without a request id to ask about', async () => {
   const sent = await aboutToSend();
-  expect((await submit(sent, { requestId: null })).adopted).toMatchObject({
-    requestId: null,
-    filing: { state: 'submitting', seq: 1 },
-  });
+  const still = { requestId: null, filing: { state: 'submitting', seq: 1 } };
+  expect((await submit(sent, { requestId: null })).adopted).toMatchObject(still);
   expect(await attempts.attempts(sent.filingId)).toEqual(['accepted']);
   expect(await stateOf(sent.filingId)).toBe('submitting');
 });
@@ -167,11 +158,9 @@ describe('an answer that comes late', () => {
     const { adopted } =
       (await withTransaction(ledger.pool, (client) => takeOverAnswer(client, door.deps, taken))) ?? {};
     expect(adopted?.filing?.seq).toBe(await seqOf(filingId));
-    const { rows } = await ledger.pool.query<{ state: string }>(
-      'SELECT state FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY seq',
-      [filingId],
-    );
-    expect(rows.slice(-2).map(({ state }) => state)).toEqual(['submitting', 'processing']);
+    const moves = 'SELECT state FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY seq';
+    const last = (await ledger.select(moves, filingId)).slice(-2);
+    expect(last).toEqual([{ state: 'submitting' }, { state: 'processing' }]);
   });
 
   it('of an attempt that the ledger does not hold cannot be proven: it is in doubt, and the request is a named one', async () => {
@@ -179,9 +168,8 @@ describe('an answer that comes late', () => {
     const attemptId = `${filingId}-1-1`;
     expect(await adopt(attemptId)).toMatchObject({ filing: 'differs', requestId: `R${attemptId}` });
     expect(await attempts.attempts(filingId)).toEqual(['marked']);
-    expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([
-      { requestId: `R${attemptId}`, source: 'named' },
-    ]);
+    const named = { requestId: `R${attemptId}`, source: 'named' };
+    expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([named]);
   });
 
   it('does not end a pause of a filing that is being processed', async () => {

@@ -35,13 +35,10 @@ const note = (filingId: string, seq: number, state: FilingState, more: Partial<P
       ...more,
     }),
   );
-const story = async (filingId: string) => {
-  const { rows } = await ledger.pool.query<{ text: string }>(
-    'SELECT text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY event_id',
-    [filingId],
-  );
-  return rows.map((row) => row.text);
-};
+const eventsOf = (filingId: string) =>
+  ledger.select('SELECT text, state, seq FROM filing_events WHERE filing_id = $1 ORDER BY event_id', filingId);
+const story = async (filingId: string) =>
+  (await eventsOf(filingId)).flatMap(({ seq, text }) => (seq === null ? [] : [text]));
 
 describe('a move', () => {
   it('is recorded once, however often its step is repeated', async () => {
@@ -54,11 +51,8 @@ describe('a move', () => {
     expect(await note(filingId, 2, 'processing', { step: 'run/2' })).toEqual(now);
     expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 2 });
     expect(await story(filingId)).toEqual(['note 1', 'note 2']);
-    const { rows } = await ledger.pool.query<{ state: string | null }>(
-      'SELECT state FROM filing_events WHERE filing_id = $1 ORDER BY event_id',
-      [filingId],
-    );
-    expect(rows.map(({ state }) => state)).toEqual([null, 'submitting', 'processing']);
+    const states = (await eventsOf(filingId)).map(({ state }) => state);
+    expect(states).toEqual([null, 'submitting', 'processing']);
   });
 
   it('is written once when the same step comes twice at once', async () => {
