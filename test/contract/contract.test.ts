@@ -177,6 +177,13 @@ describe('checking', () => {
     expect((await json<Filing>(fileArgs(path, 'CON-MUCH'), 3)).errors[0]).toMatchObject({ row: 1 });
     expect(service.accepted()).toBe(0);
   });
+
+  it('refuses a remittance that no list shows, where it is strict', async () => {
+    const path = await stage.file('doubtful.json', message(item('CON/8', { irmAdCode: '9999999' })));
+    const [error] = (await json<Filing>(['file', path, '--exporter', EMAIL, '--strict'], 3)).errors;
+    expect(error).toMatchObject({ row: 1, code: 'irm_unknown' });
+    expect(service.accepted()).toBe(0);
+  });
 });
 
 describe('filing', () => {
@@ -384,6 +391,14 @@ describe('what runs by itself', () => {
     expect(reconciled.code).toBe(0);
     expect(await json(['findings', '--exporter', EMAIL])).toEqual([]);
     await json(['findings', 'acknowledge', '17', '--note', 'known'], 3);
+  });
+
+  it('keeps the schedules of the package on Temporal', async () => {
+    const schedules = (action: string) => json<{ state: string; next: string[] }[]>(['schedules', action]);
+    const applied = await schedules('apply');
+    expect(applied.map(({ state, next }) => [state, next.length > 0])).toEqual(Array(6).fill(['active', true]));
+    expect((await schedules('delete')).map(({ state }) => state)).toEqual(Array(6).fill('deleted'));
+    expect(await schedules('list')).toEqual([]);
   });
 });
 

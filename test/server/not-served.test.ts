@@ -432,6 +432,17 @@ describe('while a server is away', () => {
     }
     expect(answer('validation_failed')).toMatchObject({ status: 422, code: 'validation_failed' });
   });
+
+  it('without a worker', async () => {
+    const door = await stage.another({ taskQueue: 'nobody-polls-this' });
+    try {
+      const json = await filing('AWAY-2');
+      const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'POST', '/v1/filings', { token, json });
+      expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'no_worker', '15']);
+    } finally {
+      await door.close();
+    }
+  });
 });
 
 it('keeps half of its room for others, and gives back what was read', () => {

@@ -277,3 +277,8 @@ describe('PostgreSQL restarts', () => {
     expect(await principalOfToken(database.pool, 'test', token)).toMatchObject({ name: 'erp' });
   });
 });
+
+it('a namespace that Temporal does not have', async () => {
+  const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
+  expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);
+});

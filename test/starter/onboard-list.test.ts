@@ -154,3 +154,10 @@ it.each(['=1+1', '\n=1+1', ' =1+1', '＝1+1', '＠SUM(A1)', '\t+1', '\u0000=1+1'
     expect(await readFile(result, 'utf8')).toContain(`'${message}`);
   },
 );
+
+it('refuses a workbook beyond the limits of workbooks', async () => {
+  const path = await listWith('huge.xlsx', Buffer.concat([await sheet([HEADER.split(',')]), Buffer.alloc(6 << 20)]));
+  const { code, json } = await ebrc(['onboard', '--file', path, '--json'], { env: ENV });
+  expect(code).toBe(3);
+  expect(json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'too_large' });
+});

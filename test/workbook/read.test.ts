@@ -35,6 +35,14 @@ describe('worksheets', () => {
       expect((await checkWorkbook(await twoSheets('visible', second))).warnings).toEqual([]);
     }
   });
+
+  test('a further worksheet that is damaged does not matter', async () => {
+    const bytes = Buffer.from(await twoSheets('visible', [HEADERS, ['2']]));
+    const name = 'xl/worksheets/sheet2.xml';
+    const data = bytes.indexOf(name) + name.length;
+    bytes.fill(0xff, data, data + 40);
+    expect(await checkWorkbook(bytes)).toMatchObject({ ok: true, warnings: [] });
+  });
 });
 
 describe('headers', () => {
@@ -413,6 +421,16 @@ describe('workbooks of other programs', () => {
     const reading = await readWorkbook(await zipOf(rawParts(prefixed, { prefix: 'x' })));
     expect(reading.findings).toEqual([]);
     expect(reading.rows).toEqual(expected);
+  });
+
+  test('a value in a cell that a merged one covers is not filed, since nobody sees it', async () => {
+    const sheet = `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, 46027)}</row><row r="3">${row((index) => ` r="${letter(index)}3"`, 46027)}</row></sheetData><mergeCells count="2"><mergeCell ref="F2:F3"/><mergeCell ref="A2:A2"/></mergeCells>`;
+    const reading = await readWorkbook(await zipOf(rawParts(sheet)));
+    expect(reading.rows).toEqual(expected);
+    expect(brief(reading.findings)).toEqual(['3 irmNumber merged_cell']);
+    expect(reading.findings[0]?.message).toBe(
+      'IRM Number has a value that is not shown: the cell is merged into F2; unmerge the cells and write the value in every row.',
+    );
   });
 });
 

@@ -99,3 +99,9 @@ test('a value that a workbook would change is refused, not changed', async () =>
     'Row 7: billNo holds a control character',
   );
 });
+
+test('999 rows are one upload, 1,000 are not', async () => {
+  const rows = Array.from({ length: 1000 }, (_, index) => mappingRow({ serialNo: index + 1 }, index + 2));
+  expect((await readWorkbook(await writeBulkWorkbook(rows.slice(0, 999)))).rows).toHaveLength(999);
+  await expect(writeBulkWorkbook(rows)).rejects.toThrow('at most 999 rows, not 1000');
+});

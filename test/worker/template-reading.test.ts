@@ -90,6 +90,20 @@ test('a check uses the labels in the ledger, and lists which columns are sent', 
   expect(alone.columns?.own.map(({ header }) => header)).toEqual(['Vostro Account', 'Remarks']);
 });
 
+test('a mapping that stands in the file twice is one error of the row, not one of the rules and one of the ledger', async () => {
+  const twice = [1, 2, 3].map((serialNo) => ({ ...mappingRow(), serialNo }));
+  const bytes = await writeBulkWorkbook(twice, { labels: LABELS });
+  const { errors } = await checkFile(
+    { pool: ledger.pool, mode: 'test' },
+    { source: { name: 'july.xlsx', bytes }, exporter: EXPORTER },
+  );
+  const ofRows = errors.filter(({ field }) => field === null);
+  expect(ofRows).toMatchObject([
+    { row: 3, code: 'duplicate_mapping', allowDuplicate: '3,4=REASON' },
+    { row: 4, code: 'duplicate_mapping', allowDuplicate: '3,4=REASON' },
+  ]);
+});
+
 test('what the check of a file warned of is kept with the filing, each warning once', async () => {
   const own: Finding = {
     severity: 'warning',
