@@ -16,7 +16,6 @@ const JEST = join(dirname(createRequire(import.meta.url).resolve('jest/package.j
 /** Tests that read, compare, store or write dates. */
 const ABOUT_DATES = [
   'test/domain/dates.test.ts',
-  'test/domain/filing/content-hash.test.ts',
   'test/domain/identity.test.ts',
   'test/domain/reconciliation',
   'test/domain/rules',
@@ -26,7 +25,7 @@ const ABOUT_DATES = [
   'test/workbook/read.test.ts',
   'test/workbook/template.test.ts',
   'test/workbook/write.test.ts',
-  'test/ledger/exporters/irms.test.ts',
+  'test/ledger/exporters/exporters.test.ts',
   'test/ledger/gates/absence.test.ts',
   'test/ledger/gates/certify.test.ts',
   'test/ledger/rows',

@@ -11,7 +11,6 @@ import type { FaultInput, FaultedOperation } from '../../src/sandbox/faults/faul
 import type { Activities } from '../../src/activities/create-activities';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { addCredentials, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
-import { withTransaction } from '../../src/ledger/pool';
 import { clientOf } from '../api/support/service';
 import { knowExporter, open, rowsOf } from '../ledger/filing-support';
 import { closeAfterAll } from '../support/closing';
@@ -19,7 +18,7 @@ import { useTestDatabase } from '../support/postgres';
 import { useSandbox } from '../support/sandbox';
 import { eventually } from '../support/processes';
 import { openDoor, type ActivityDoor } from './door';
-import { openAttempt } from '../ledger/ledger-steps';
+import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { handIn } from '../../src/ledger/vault/vault';
 import { readFailure } from '../../src/workflows/failures';
 
@@ -29,6 +28,7 @@ const IEC = 'AAGCM4521K';
 const DAYS = { from: '2026-01-01', to: '2026-03-31' };
 
 const ledger = useTestDatabase();
+const { opened } = attemptSteps(ledger);
 const sandbox = useSandbox({
   rateLimits: false,
   activationDelayMs: 0,
@@ -58,6 +58,17 @@ closeAfterAll(async () => {
   await door?.close();
 });
 
+const account = async () => {
+  const found = (await sandbox.state()).accounts.find(({ username }) => username === ACCOUNT.dgftUsername);
+  if (!found) throw new Error('no account');
+  return found;
+};
+/** Credentials with this password, as somebody hands them in. @returns their version */
+const handedIn = async (password: string) => {
+  const secret = { mode: 'test' as const, workflowId: 'w', username: ACCOUNT.dgftUsername, password };
+  const secretRef = await handIn(ledger.pool, secret);
+  return addCredentials(ledger.pool, door.deps.vault, { mode: 'test', exporterId, secretRef });
+};
 const strike = (operation: FaultedOperation, kind: FaultInput['kind'], more: Partial<FaultInput> = {}) =>
   sandbox.addFault({ operation, kind, ...more });
 const callsOf = (operation: FaultedOperation) => sandbox.calls({ operation }).length;
@@ -107,11 +118,7 @@ describe('a submission', () => {
     sent += 1;
     const document = { sbCumInvoiceNumber: String(7_000 + sent), mappedIRMAmountFCC: 10 };
     const filingId = await open(ledger, `DOOR-${sent}`, rowsOf(document), { exporterId });
-    const opened = await withTransaction(ledger.pool, (db) =>
-      openAttempt(db, { filingId, submission: 1, at: new Date() }),
-    );
-    if (opened.outcome !== 'attempt') throw new Error(JSON.stringify(opened));
-    return { filingId, submission: 1, exporterId, attemptId: opened.attemptId };
+    return { filingId, submission: 1, exporterId, attemptId: await opened(filingId) };
   };
 
   it.each<[FaultInput['kind'], string]>([
@@ -142,12 +149,9 @@ describe('a submission', () => {
     const failure = await door.failure('submitPush', args);
     const answered = { status: 409, credentialsVersion: 0, sentBy: expect.any(String) as string };
     expect(failure).toMatchObject({ type: 'account_locked', nonRetryable: true, details: [answered] });
-    const { rows } = await ledger.pool.query('SELECT verdict, answer_status FROM attempts WHERE attempt_id = $1', [
-      args.attemptId,
-    ]);
-    expect(rows).toEqual([{ verdict: 'refused', answer_status: 409 }]);
-    const account = (await sandbox.state()).accounts.find(({ username }) => username === ACCOUNT.dgftUsername);
-    if (account) account.locked = false;
+    const judged = 'SELECT verdict, answer_status AS status FROM attempts WHERE attempt_id = $1';
+    expect(await ledger.select(judged, args.attemptId)).toEqual([{ verdict: 'refused', status: 409 }]);
+    Object.assign(await account(), { locked: false });
     await ledger.pool.query('DELETE FROM credential_versions WHERE exporter_id = $1', [exporterId]);
   });
 });
@@ -198,14 +202,7 @@ describe('credentials that the portal rejects', () => {
   let version: number;
 
   beforeEach(async () => {
-    const secret = {
-      mode: 'test' as const,
-      workflowId: 'w',
-      username: ACCOUNT.dgftUsername,
-      password: 'Old-Secret-1!',
-    };
-    const secretRef = await handIn(ledger.pool, secret);
-    version = await addCredentials(ledger.pool, door.deps.vault, { mode: 'test', exporterId, secretRef });
+    version = await handedIn('Old-Secret-1!');
     await markValid(ledger.pool, exporterId, version);
   });
   // The next test begins with credentials that hold.
@@ -226,17 +223,14 @@ describe('credentials that the portal rejects', () => {
       nonRetryable: true,
     });
     expect(callsOf('download-pdf')).toBe(before);
-    const account = (await sandbox.state()).accounts.find(({ username }) => username === ACCOUNT.dgftUsername);
-    if (account) account.password = ACCOUNT.dgftPassword;
+    Object.assign(await account(), { password: ACCOUNT.dgftPassword });
     await client.api.checkCredentials(exporterId, ACCOUNT);
   });
 });
 
 it('lets no secret into a failure or a log: not the key, not a password', async () => {
   const password = 'Wr0ng "secret" & more';
-  const secret = { mode: 'test' as const, workflowId: 'w', username: ACCOUNT.dgftUsername, password };
-  const secretRef = await handIn(ledger.pool, secret);
-  const version = await addCredentials(ledger.pool, door.deps.vault, { mode: 'test', exporterId, secretRef });
+  const version = await handedIn(password);
   strike('check-dgft-credentials', '500');
   const failure = await door.failure('checkCredentials', { exporterId, version });
   expect(failure).toMatchObject({ type: 'credential_check_failed', nonRetryable: false });
@@ -278,25 +272,11 @@ describe('a repeat', () => {
   });
 
   it('of a download asks the service once', async () => {
-    const account = (await sandbox.state()).accounts.find(({ username }) => username === ACCOUNT.dgftUsername);
-    account?.certificates.push({
-      eBRCNumber: 'EBDOOR1',
-      eBRCDate: '10022026',
-      irmNumber: '',
-      billNo: '',
-      sbCumInvoiceNumber: '1234567',
-      sbCumInvoiceDate: '03012026',
-      realisedValueFCC: 10,
-      currencyCode: 'USD',
-      realizationDt: '03012026',
-      eBRCStatus: 'Issued',
-      brcUtilStatus: '',
-      iec: IEC,
-      requestId: null,
-      serialNo: null,
-      ...{ isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
-      detailsFrom: 0,
-      pdfFrom: 0,
+    (await account()).certificates.push({
+      ...{ eBRCNumber: 'EBDOOR1', eBRCDate: '10022026', eBRCStatus: 'Issued', brcUtilStatus: '', iec: IEC },
+      ...{ irmNumber: '', billNo: '', sbCumInvoiceNumber: '1234567', sbCumInvoiceDate: '03012026' },
+      ...{ realisedValueFCC: 10, currencyCode: 'USD', realizationDt: '03012026', requestId: null, serialNo: null },
+      ...{ isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '', detailsFrom: 0, pdfFrom: 0 },
     });
     expect(await door.run('readCertificates', { partyId, exporterId, iecCode: IEC, ...DAYS })).toMatchObject({
       certificates: 1,

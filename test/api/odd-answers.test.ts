@@ -136,6 +136,15 @@ describe('odd answers', () => {
     expect(JSON.stringify({ parsed, remarks }).length).toBeLessThan(20_000);
   });
 
+  test('a refusal of a megabyte is a small error', async () => {
+    const huge = `${'x'.repeat(1024 * 500)}\u0000`;
+    answer({ message: huge, errorCode: huge, errors: [huge], causes: [huge], requestId: huge }, 400);
+    const error = await errorOf(api.pushIrm(pushOf(), mayWrite));
+    expect(error.kind).toBe('validation_failed');
+    expectStorable({ ...error, message: error.message });
+    expect(JSON.stringify({ ...error, message: error.message }).length).toBeLessThan(20_000);
+  });
+
   describe('bounds', () => {
     const MEGABYTE = 1024 * 1024;
     const listOf = (entries: string) => `{"success":true,"data":{"ebrcBulkGenStatusLst":[${entries}],"requestId":"R"}}`;

@@ -201,6 +201,15 @@ describe('reads', () => {
     expect(server.received[0]?.body.toString()).toBe(JSON.stringify({ platformCustomerId: CUSTOMER_ID }));
   });
 
+  test('path parameters are encoded', async () => {
+    const server = await service((_request, response) => raw(response, 200, '%PDF', 'application/pdf'));
+    const { api } = client(server.baseUrl);
+    await api.downloadPdf({ eBRCNumber: 'A/../B?x=1', platformCustomerId: CUSTOMER_ID }, sink);
+    expect(server.received[0]?.url).toBe(
+      `/api/v1/genebrc/download-pdf/A%2F..%2FB%3Fx%3D1?platformCustomerId=${CUSTOMER_ID}`,
+    );
+  });
+
   describe('downloads', () => {
     const certificate = { eBRCNumber: 'EBRC1', platformCustomerId: CUSTOMER_ID };
     const pdf = Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(300_000, 7), Buffer.from('\n%%EOF')]);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
+import { readEnvelope } from '../../src/api/http/answers';
 import { createRedactor } from '../../src/api/errors/redact';
-import { createCustomerBody, customer, irm } from '../../src/api/schemas/exporters';
+import { createCustomerBody, customer, irm, updateCustomerBody } from '../../src/api/schemas/exporters';
 import {
   bulkUploadAnswer,
   certificateDetail,
@@ -79,6 +80,14 @@ describe('what the service sends', () => {
     expect(pushAnswer.safeParse({ requestId: nothing, ackStatus: 'Validated' }).success).toBe(false);
     expect(pushAnswer.parse({ requestId: 'R', errorDetails: nothing }).errorDetails).toEqual([]);
   });
+
+  test('the country code of Namibia is a value', () => {
+    expect(irm.parse({ irmNumber: '5', remitterCountry: 'NA' }).remitterCountry).toBe('NA');
+  });
+});
+
+test('an envelope without data holds the fields itself', () => {
+  expect(readEnvelope('{"success":true,"requestId":"R1","statusCode":200}')).toEqual({ requestId: 'R1' });
 });
 
 describe('what goes to the service', () => {
@@ -91,6 +100,7 @@ describe('what goes to the service', () => {
     ['no GST fields with Y', pushOf(mapping({ isGstAvail: 'Y' }))],
     ['an ISO date', pushOf(mapping({ irmDt: '2026-01-05' }))],
     ['an amount as text', pushOf(mapping({ mappedIRMAmountFCC: '1' as unknown as number }))],
+    ['a field that the specification does not name', pushOf({ ...mapping(), remarks: 'x' } as never)],
   ])('%s is refused', (_what, message) => {
     expect(pushMessage.safeParse(message).success).toBe(false);
   });
@@ -102,6 +112,12 @@ describe('what goes to the service', () => {
       expect(createCustomerBody.safeParse({ ...body, iec }).success).toBe(false);
     }
     expect(createCustomerBody.safeParse({ ...body, isActive: true }).success).toBe(false);
+  });
+
+  test('of a client only its name, company and address are changed', () => {
+    expect(updateCustomerBody.safeParse({ name: 'A', companyName: 'B', address: 'C' }).success).toBe(true);
+    for (const other of [{ iec: 'ABCDE1234F' }, { email: 'a@example.com' }, { name: ' ' }])
+      expect([other, updateCustomerBody.safeParse(other).success]).toEqual([other, false]);
   });
 
   test('the document filter of fetch-details takes 25 characters', () => {

@@ -87,6 +87,34 @@ it('checks the health of everything that stays up, and waits for what it needs',
   for (const [name, each] of staysUp) expect([name, hasHealth(each)]).toEqual([name, true]);
 });
 
+it('mounts and builds what the project has', () => {
+  const volumes = services.flatMap(([, { volumes = [] }]) =>
+    volumes.map((volume) => byDefault(volume).split(':')[0] ?? ''),
+  );
+  for (const source of volumes) {
+    if (source.startsWith('.')) expect([source, existsSync(join(ROOT, source))]).toEqual([source, true]);
+    else expect(Object.keys(compose.volumes)).toContain(source);
+  }
+  // One service of each profile builds the image.
+  const builds = services.flatMap(([, { profiles, build }]) => (build ? [{ ...build, profiles }] : []));
+  expect(builds.map(({ profiles }) => profiles)).toEqual([['sandbox'], ['production']]);
+  for (const { context, dockerfile } of builds) expect(existsSync(join(ROOT, context, dockerfile))).toBe(true);
+  for (const script of ['create-schema.sh', 'create-namespace.sh', 'dynamic-config.yaml']) {
+    expect(existsSync(join(ROOT, 'docker/temporal', script))).toBe(true);
+    expect(text).toContain(`/${script}`);
+  }
+});
+
+it('runs programs that the build makes', () => {
+  for (const [name, { image, command = [], entrypoint = [] }] of services) {
+    if (!image.startsWith('ebrc-worker:')) continue;
+    const [program = '', script = ''] = [...entrypoint, ...command];
+    expect([name, ['ebrc', 'node', '/bin/sh'].includes(program)]).toEqual([name, true]);
+    if (program === 'node') expect(script).toBe('dist/worker.js');
+  }
+  expect(DOCKERFILE).toContain('/usr/local/bin/ebrc');
+});
+
 it('says that all is well, with a token, only where the principal was made or is there', () => {
   const welcome = (code: number, answer: string) => {
     const ebrc = join(folder, 'ebrc');
@@ -247,4 +275,9 @@ it('copies into the image what the Dockerfile names, and nothing that .dockerign
     });
   expect(references.length).toBeGreaterThan(0);
   for (const folder of references) expect(copied).toContain(folder);
+});
+
+it('does not run as root', () => {
+  const last = DOCKERFILE.split(/^FROM /m).at(-1);
+  expect(last).toMatch(/^USER ebrc$/m);
 });

@@ -1,7 +1,7 @@
 /**
  * What the ledger records of a filing is a behaviour of the protocol's model, or the check of a chaos run refuses it.
  */
-import { markSending, openAttempt, readAttempt, settleRows } from '../ledger/ledger-steps';
+import { closeNotSent, markSending, openAttempt, readAttempt, settleRows } from '../ledger/ledger-steps';
 import { checkHistory, type HistoryCheck } from '../../chaos/history/check';
 import { forgetChanges, readChanges, recordChanges } from '../../chaos/history/recorder';
 import { knownSteps } from '../../chaos/history/model-steps';
@@ -31,10 +31,12 @@ async function filing() {
   const filingId = await open(ledger, `HISTORY-${filings}`, rows);
   const attemptId = (number: number) => attemptIdOf(filingId, 1, number);
   const inTurn = <T>(work: Parameters<typeof withTransaction<T>>[1]) => withTransaction(pool, work);
-  await inTurn((client) => openAttempt(client, { filingId, submission: 1, at: NOW }));
+  const openNext = () => inTurn((client) => openAttempt(client, { filingId, submission: 1, at: NOW }));
+  await openNext();
   await move(ledger, filingId, 'submitting');
   return {
     filingId,
+    openNext,
     mark: (number: number) =>
       inTurn((client) =>
         markSending(client, { attemptId: attemptId(number), sender: `sender-${number}`, payloadHash: 'hash', at: NOW }),
@@ -47,6 +49,11 @@ async function filing() {
           at: NOW,
         }),
       ),
+    refuse: (number: number, kind: string) =>
+      inTurn((client) => {
+        const close = { attemptId: attemptId(number), sender: `sender-${number}`, reason: 'not_sent', at: NOW };
+        return closeNotSent(client, { ...close, answer: { kind } });
+      }),
     read: (number: number) => inTurn((client) => readAttempt(client, { attemptId: attemptId(number), at: NOW })),
     certify: () =>
       inTurn((client) => {
@@ -67,6 +74,19 @@ it('follows a filing from its first attempt to its certificate', async () => {
   await move(ledger, filingId, 'collecting', 'certified');
   const { steps, refused } = await check();
   expect({ steps: steps > 5, refused }).toEqual({ steps: true, refused: [] });
+});
+
+it('follows one that was refused twice before it was sent', async () => {
+  const { filingId, mark, refuse, openNext, accept } = await filing();
+  for (const number of [1, 2]) {
+    await mark(number);
+    await refuse(number, 'documents_unavailable');
+    await openNext();
+  }
+  await mark(3);
+  await accept(3);
+  await move(ledger, filingId, 'processing');
+  expect((await check()).refused).toEqual([]);
 });
 
 it('refuses the mark of an attempt that was closed', async () => {

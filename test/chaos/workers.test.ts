@@ -28,6 +28,15 @@ it('reports a worker that exited unexpectedly, even with code 0, and starts it a
   expect(problems[0]).toBe('worker 1 exited unexpectedly: no more');
 });
 
+it('reports a worker that cannot be started again', async () => {
+  const { problems } = await oneWorker(
+    `import { rmSync } from 'node:fs';
+     setTimeout(() => (rmSync(${JSON.stringify(folder)}, { recursive: true }), process.exit(0)), 300);`,
+  );
+  await eventually(() => problems.length >= 2);
+  expect(problems[1]).toMatch(/^worker 1 could not be started again: /);
+});
+
 it('reports a worker that had to be killed', async () => {
   const { problems, ...running } = await oneWorker(`setInterval(() => undefined, 1000);`);
   await started(1);

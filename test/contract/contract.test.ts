@@ -3,7 +3,7 @@
  * no sandbox of ours: which one is behind them must make no difference. The demo and chaos do it with the sandbox.
  */
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import Ajv from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
@@ -147,6 +147,14 @@ describe('onboarding', () => {
     const changed = await json(['exporter', exporterId, '--company', 'First Limited', '--address', '1 Mill Road']);
     expect(changed).toMatchObject({ exporterId, companyName: 'First Limited', address: '1 Mill Road' });
   });
+
+  it('refuses another company under the same e-mail, and exits 3', async () => {
+    const args = ['onboard', '--name', 'Somebody Else', '--email', EMAIL, '--iec', 'ZZZZZ00000', '--wait'];
+    expect(await json(args, 3)).toMatchObject({
+      state: 'refused',
+      errors: [{ code: 'exporter_differs' }, { code: 'exporter_differs' }],
+    });
+  });
 });
 
 describe('remittances', () => {
@@ -182,6 +190,16 @@ describe('checking', () => {
     const path = await stage.file('doubtful.json', message(item('CON/8', { irmAdCode: '9999999' })));
     const [error] = (await json<Filing>(['file', path, '--exporter', EMAIL, '--strict'], 3)).errors;
     expect(error).toMatchObject({ row: 1, code: 'irm_unknown' });
+    expect(service.accepted()).toBe(0);
+  });
+
+  it('will not go without the declaration, or without the exporter', async () => {
+    const path = await stage.file('without.json', { ...message(item('CON/8')), decalarationFlag: undefined });
+    expect((await json<Filing>(['file', path, '--exporter', EMAIL], 3)).errors[0]).toMatchObject({
+      field: 'decalarationFlag',
+    });
+    const whole = await stage.file('whole.json', message(item('CON/8')));
+    expect((await json<Filing>(['file', whole], 2)).errors[0]?.message).toMatch(/--exporter/u);
     expect(service.accepted()).toBe(0);
   });
 });
@@ -391,6 +409,19 @@ describe('what runs by itself', () => {
     expect(reconciled.code).toBe(0);
     expect(await json(['findings', '--exporter', EMAIL])).toEqual([]);
     await json(['findings', 'acknowledge', '17', '--note', 'known'], 3);
+  });
+
+  it('reconciles again, and lists a PDF that was gone since and is there again', async () => {
+    const [certificate] = await json<{ eBRCNumber: string; document: string }[]>(['certificates', '--exporter', EMAIL]);
+    const reconcile = () => json(['reconcile', '--exporter', EMAIL, '--wait']);
+    const { eBRCNumber = '', document = '' } = certificate ?? {};
+    await rm(document);
+    expect(await reconcile()).toMatchObject({
+      healed: 1,
+      counts: { pdf_missing: 0 },
+      findings: [{ kind: 'pdf_missing', eBRCNumber, closedAt: expect.any(String), healed: 'the PDF was fetched' }],
+    });
+    expect(await reconcile()).toMatchObject({ healed: 0, findings: [] });
   });
 
   it('keeps the schedules of the package on Temporal', async () => {

@@ -66,3 +66,13 @@ it('fails when the recording of a release was rewritten, and allows the next one
   commit({ [RECORDING]: 'recorded again' });
   expect(check()).toMatchObject({ status: 1, said: expect.stringContaining('rewritten') as string });
 });
+
+it('asks for the last release, by number, and sees changes that are not committed', () => {
+  git('init', '--quiet');
+  commit({ [WORKFLOW]: 'one', 'test/replay/histories/0.9.0-a.json': '{}' }, 'v0.9.0');
+  commit({ [WORKFLOW]: 'two' }, 'v0.10.0');
+  expect(check().status).toBe(0);
+  write('src/domain/dates.ts', 'new');
+  git('add', '--all');
+  expect(check()).toMatchObject({ status: 1, said: expect.stringContaining('no history of 0.10.0') as string });
+});

@@ -161,6 +161,13 @@ it('gives up on a process that prints nothing, and leaves none behind', async ()
   await expect(starting).rejects.toThrow('The silent one did not answer within 0.2 s');
 });
 
+it('fails with what a process printed when it ends by itself', async () => {
+  const script = join(folder, 'failing.mjs');
+  await writeFile(script, `console.error('the disk is full'); process.exit(3);`);
+  const starting = keepProcess({ script, args: [], name: 'The failing one', startWithinMs: 10_000 });
+  await expect(starting).rejects.toThrow('The failing one ended with code 3: the disk is full');
+});
+
 const startAll = () =>
   startLocal({ keep: false, folder, sandbox: { activationDelay: '1s', ackDelay: '1s' }, log: () => undefined });
 

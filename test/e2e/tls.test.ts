@@ -98,6 +98,24 @@ describe('PostgreSQL', () => {
       message: expect.stringMatching(/certificate/i) as string,
     });
   });
+
+  it('works for a user that may make no roles: the ledger does without them', async () => {
+    if (!openssl) return;
+    const admin = new pg.Client({ connectionString: url });
+    await admin.connect();
+    await admin.query("CREATE USER plain PASSWORD 'plain'");
+    await admin.query('CREATE DATABASE plain OWNER plain');
+    await admin.query('DROP OWNED BY ebrc_run, ebrc_read, ebrc_migrate');
+    await admin.query('DROP ROLE ebrc_run, ebrc_read, ebrc_migrate');
+    await admin.end();
+    const own = new URL(url);
+    [own.username, own.password, own.pathname] = ['plain', 'plain', '/plain'];
+    expect(await migrate(own.href)).toContain('001_ledger');
+    const pool = createPool({ url: own.href, max: 1 });
+    const { rows } = await pool.query("SELECT count(*)::int AS n FROM pg_roles WHERE rolname LIKE 'ebrc%'");
+    expect(rows).toEqual([{ n: 0 }]);
+    await pool.end();
+  });
 });
 
 describe('Temporal', () => {

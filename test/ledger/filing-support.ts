@@ -1,7 +1,7 @@
 import type { FilingState } from '../../src/domain/filing/states';
 import type { Mapping, MappingRow } from '../../src/domain/filing/mapping';
 import { filingWorkflowId } from '../../src/domain/names';
-import { saveExporter } from '../../src/ledger/exporters/exporters';
+import { saveExporter, type CustomerRecord } from '../../src/ledger/exporters/exporters';
 import { contentHashOf, saveInput } from '../../src/ledger/filings/filing-inputs';
 import { recordIntent, type Intent } from '../../src/ledger/filings/filing-intent';
 import { readNow, type FilingNow } from '../../src/ledger/filings/filing-now';
@@ -17,24 +17,15 @@ export const NOW = new Date('2026-02-10T06:00:00Z');
 
 export const minutesLater = (minutes: number): Date => new Date(NOW.getTime() + minutes * 60_000);
 
+/** A client as the service returns it. */
+export const customerRecord = (id: string): CustomerRecord => ({
+  ...{ id, name: 'Asha Exports', email: `${id}@example.test`, companyName: null, iec: 'AAGCM4521K', address: null },
+  ...{ isActive: true, hasDgftCredentials: true, dgftApiStatus: null },
+});
+
 /** An exporter that the ledger knows, and its one IRM of 10,000 USD, whose balance was read at NOW. */
 export async function knowExporter({ pool }: TestDatabase, exporterId = EXPORTER, iec = 'AAGCM4521K'): Promise<void> {
-  await saveExporter(
-    pool,
-    {
-      id: exporterId,
-      name: 'Asha Exports',
-      email: `${exporterId}@example.test`,
-      companyName: null,
-      iec,
-      address: null,
-      isActive: true,
-      hasDgftCredentials: true,
-      dgftApiStatus: null,
-    },
-    'test',
-    NOW,
-  );
+  await saveExporter(pool, { ...customerRecord(exporterId), iec }, 'test', NOW);
   await readBalance({ pool }, 10_000, NOW, exporterId, iec);
 }
 

@@ -52,23 +52,24 @@ it('allows a worker its work, but no change of the schema or of evidence', async
   const ref = await handIn(pool, { mode: 'test', workflowId: 'w', username: 'u', password: 'p' });
   expect(await discard(pool, ref)).toBe(true);
   expect([await placeEvents(pool), await tablesWithoutRights(pool)]).toEqual([expect.any(Number), []]);
-  for (const table of ['grants', 'filing_events', 'words', 'word_judgements', 'consents']) {
-    await expect(pool.query(`DELETE FROM ${table}`)).rejects.toThrow('permission denied');
-  }
-  await expect(pool.query("UPDATE filing_events SET text = 'x'")).rejects.toThrow('permission denied');
-  await expect(pool.query("UPDATE words SET said_by = 'x'")).rejects.toThrow('permission denied');
-  await expect(pool.query("UPDATE events SET type = 'x'")).rejects.toThrow('permission denied');
-  await expect(pool.query('DELETE FROM attempts')).rejects.toThrow('permission denied');
-  await expect(pool.query('CREATE TABLE mine (x int)')).rejects.toThrow('permission denied');
-  await expect(pool.query('ALTER TABLE filings ADD COLUMN x int')).rejects.toThrow('must be owner');
-  await expect(pool.query('DROP TABLE filings CASCADE')).rejects.toThrow('must be owner');
-  await expect(pool.query('DELETE FROM schema_migrations')).rejects.toThrow('permission denied');
+  const kept = ['grants', 'filing_events', 'words', 'word_judgements', 'consents', 'attempts', 'principal_tokens'];
+  const denied = [
+    ...[...kept, 'schema_migrations'].map((table) => `DELETE FROM ${table}`),
+    ...[
+      "filing_events SET text = 'x'",
+      "words SET said_by = 'x'",
+      "events SET type = 'x'",
+      "audit_events SET action = 'x'",
+    ].map((change) => `UPDATE ${change}`),
+    'CREATE TABLE mine (x int)',
+  ];
+  for (const statement of denied) await expect(pool.query(statement)).rejects.toThrow('permission denied');
+  for (const statement of ['ALTER TABLE filings ADD COLUMN x int', 'DROP TABLE filings CASCADE'])
+    await expect(pool.query(statement)).rejects.toThrow('must be owner');
   const { code, stdout } = await ebrc(['principals', 'add', 'mallory', '--role', 'checker', '--json'], {
     env: { DATABASE_URL: url, EBRC_MODE: 'test' },
   });
   expect([code, stdout]).toEqual([2, expect.stringContaining('no_right')]);
-  await expect(pool.query('DELETE FROM principal_tokens')).rejects.toThrow('permission denied');
-  await expect(pool.query("UPDATE audit_events SET action = 'x'")).rejects.toThrow('permission denied');
 });
 
 it('changes no evidence for whoever owns the ledger either', async () => {
@@ -90,11 +91,8 @@ it('changes no evidence for whoever owns the ledger either', async () => {
   await answer('as it came');
   await answer('as it came');
   await answer('another');
-  const { rows } = await pool.query(
-    `SELECT data -> 'answer' AS answer FROM filing_events WHERE filing_id = $1 AND kind = 'answer_replaced'`,
-    [filingId],
-  );
-  expect(rows).toEqual([{ answer: { text: 'as it came' } }]);
+  const replaced = `SELECT data -> 'answer' AS answer FROM filing_events WHERE filing_id = $1 AND kind = 'answer_replaced'`;
+  expect(await database.select(replaced, filingId)).toEqual([{ answer: { text: 'as it came' } }]);
 });
 
 it('lets no login into a migrated ledger that was not named, though its role is that of workers', async () => {
@@ -121,21 +119,17 @@ it('lets no login into a migrated ledger that was not named, though its role is 
 it('lets read-only commands work, and write nothing and see no stored password', async () => {
   const url = await login(database, 'ebrc_read');
   const env = { DATABASE_URL: url, EBRC_MODE: 'test', EBRC_DOCUMENTS: '/tmp' };
-  for (const args of [
-    ['list'],
-    ['show', 'ROLES-1'],
-    ['exporters'],
-    ['certificates'],
-    ['findings'],
-    ['irms', 'exporter-1'],
-  ]) {
-    const { code, stderr } = await ebrc([...args, '--json'], { env });
-    expect([args, code, stderr]).toEqual([args, 0, stderr]);
+  for (const command of ['list', 'show ROLES-1', 'exporters', 'certificates', 'findings', 'irms exporter-1']) {
+    const { code, stderr } = await ebrc([...command.split(' '), '--json'], { env });
+    expect([command, code, stderr]).toEqual([command, 0, stderr]);
   }
   const pool = connect(url);
-  await expect(pool.query('SELECT * FROM vault_secrets')).rejects.toThrow('permission denied');
-  await expect(pool.query('SELECT * FROM principal_tokens')).rejects.toThrow('permission denied');
-  await expect(pool.query('UPDATE filings SET note = $1', ['x'])).rejects.toThrow('permission denied');
+  for (const denied of [
+    'SELECT * FROM vault_secrets',
+    'SELECT * FROM principal_tokens',
+    `UPDATE filings SET note = 'x'`,
+  ])
+    await expect(pool.query(denied)).rejects.toThrow('permission denied');
 });
 
 it('reports what to do if a migration is missing and the worker may not apply it', async () => {

@@ -12,36 +12,24 @@ import { takeOverRows } from '../../src/ledger/rows/row-takeover';
 import { EXPORTER, knowExporter, rowsOf } from '../ledger/filing-support';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase, useTestDatabase } from '../support/postgres';
+import { createTestDatabase, useTestDatabase } from '../support/postgres';
 import { detailOf, reportOn, tell } from './ledger-of-a-month';
 import type { ReportOutcome } from '../../src/starter/report';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 const folder = testFolder();
 let rules: RealisationRule[];
 const OTHER = 'exporter-2';
 
 beforeAll(async () => {
   rules = await readRealisationRules();
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   await knowExporter(ledger, OTHER, 'AAGCM4522K');
   // Filed: a shipping bill over 8,000, of which 3,000 were certified on 10 February.
-  await tell(ledger, {
-    reference: 'PART',
-    madeAt: new Date('2026-02-10T06:00:00Z'),
-    hours: 1,
-    rows: [
-      {
-        sbCumInvoiceNumber: '0000777',
-        sbCumInvoiceDate: '03012026',
-        mappedIRMAmountFCC: 3_000,
-        becomes: { certificate: 'EB777' },
-      },
-    ],
-  });
+  const part = { sbCumInvoiceNumber: '0000777', sbCumInvoiceDate: '03012026', mappedIRMAmountFCC: 3_000 };
+  const rows = [{ ...part, becomes: { certificate: 'EB777' } }];
+  await tell(ledger, { reference: 'PART', madeAt: new Date('2026-02-10T06:00:00Z'), hours: 1, rows });
 });
-afterAll(() => ledger?.drop());
 
 async function imported(name: string, content: string | Workbook, ...args: string[]) {
   const path = join(folder, name);
@@ -69,12 +57,11 @@ exporter-1,INV-3,05-01-2026,103,50,EUR,Fabrikam,2026-03-01,9
 `;
 
 it('imports a list, applies the changes of the next one, and nothing the second time', async () => {
+  const nothing = { updated: 0, unchanged: 0, errors: [] };
   expect(await imported('books.csv', BOOKS)).toEqual({
     code: 0,
     imported: 3,
-    updated: 0,
-    unchanged: 0,
-    errors: [],
+    ...nothing,
     ignoredColumns: ['Ledger page'],
   });
   expect(await imported('books.csv', BOOKS)).toMatchObject({ imported: 0, updated: 0, unchanged: 3 });
@@ -162,29 +149,17 @@ it('counts value less certificates, by the rule of the day', async () => {
     ['INV-2', '200000', '2027-04-05', 'fema-23r-amendment-2025'],
     ['inv - 1', '1000.75', '2027-04-05', 'fema-23r-amendment-2025'],
   ]);
-  expect(figures(before)).toMatchObject({
-    documents: 4,
-    overdue: 1,
-    outstanding_usd: '6000.75',
-    overdue_value_eur: '50',
-  });
+  const outstanding = { outstanding_usd: '6000.75', overdue_value_eur: '50' };
+  expect(figures(before)).toMatchObject({ documents: 4, overdue: 1, ...outstanding });
   // From October 2026 on, eighteen months in INR.
   expect(documents(await ageingOn('2026-10-01'))).toContainEqual(['INV-2', '200000', '2027-07-05', 'fema-23r-2026']);
 });
 
 it('counts a certificate from the day of its issue on', async () => {
-  expect(documents(await ageingOn('2026-02-09', { now: new Date('2026-02-11T06:00:00Z') }))).not.toContainEqual([
-    '0000777',
-    '5000',
-    expect.anything(),
-    expect.anything(),
-  ]);
-  expect(documents(await ageingOn('2026-02-10', { now: new Date('2026-02-11T06:00:00Z') }))).toContainEqual([
-    '0000777',
-    '5000',
-    '2027-04-03',
-    'fema-23r-amendment-2025',
-  ]);
+  const openOn = async (on: string) =>
+    documents(await ageingOn(on, { now: new Date('2026-02-11T06:00:00Z') }))?.filter(([, value]) => value === '5000');
+  expect(await openOn('2026-02-09')).toEqual([]);
+  expect(await openOn('2026-02-10')).toEqual([['0000777', '5000', '2027-04-03', 'fema-23r-amendment-2025']]);
 });
 
 it('asks for any date: what is more than a year past due, and its restriction', async () => {

@@ -272,6 +272,14 @@ describe('when a fault strikes', () => {
     expect((await push([item({ sbCumInvoiceNumber: '8' })])).status).toBe(502);
   });
 
+  test('a call without an effect uses none up', async () => {
+    arm({ operation: 'push-irm', kind: '502-bare' });
+    arm({ operation: 'push-irm', kind: 'failed-ack' });
+    expect((await push()).status).toBe(502);
+    expect(lastCall().faults).toEqual(['502-bare']);
+    expect((await push()).data.ackStatus).toBe('Failed');
+  });
+
   test('of two that decide how an answer travels the second waits for its call', async () => {
     arm({ operation: 'list-customers', kind: '500' });
     arm({ operation: 'list-customers', kind: '502-bare' });

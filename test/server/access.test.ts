@@ -277,6 +277,14 @@ describe('who may what', () => {
     expect([taken.status, JSON.stringify(taken.body).includes(filingId)]).toEqual([409, false]);
   });
 
+  it('shows its own exporters whole', async () => {
+    const token = await stage.principal(['viewer'], { exporters: [KAVERI.email] });
+    expect((await stage.ask('GET', '/v1/filings/ACCESS-1', { token })).status).toBe(200);
+    expect((await stage.ask('GET', `/v1/certificates/${eBRCNumber}/pdf`, { token })).status).toBe(200);
+    const { body } = await stage.ask<{ items: unknown[] }>('GET', '/v1/filings', { token });
+    expect(body.items).toHaveLength(1);
+  });
+
   it('lets a maker abandon only filings of its own', async () => {
     const own = await stage.principal(['maker'], { name: 'mine' });
     const other = await stage.principal(['maker'], { name: 'theirs' });

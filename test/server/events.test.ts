@@ -1,7 +1,9 @@
 /** The feed of events over HTTP. */
 import { placeEvents, relayEvents } from '../../src/ledger/events';
 import { importSends } from '../../src/ledger/sends/send-import';
+import { markBad } from '../../src/ledger/vault/credentials';
 import { closeAfterAll } from '../support/closing';
+import { eventually } from '../support/processes';
 import { KAVERI, messageOf, onboard, useDoorStage, type ProblemBody } from './door-stage';
 
 interface Feed {
@@ -98,6 +100,32 @@ it('shows a principal the events of its own exporters, and passes the others by'
   // Its cursor stands behind what it may not see.
   expect(body.next).toBe(last);
   expect((await feed(`?after=${body.next}`, others)).body).toEqual({ items: [], next: last });
+});
+
+it('tells of an exporter what the API answers: bad credentials, others, a login that went bad later', async () => {
+  const email = 'ops@meridian.example';
+  const login = { username: 'meridian.exports', password: 'Meridian#2026' };
+  const before = await end();
+  const path = `/v1/exporters/${email}`;
+  const becomes = (state: string) =>
+    eventually(async () => (await stage.ask('GET', path)).body['state'] === state, 60_000);
+
+  const customer = { name: 'Meridian', email, iec: 'AAGCM4521K' };
+  await stage.ask('POST', '/v1/exporters', { json: { ...customer, ...login, password: 'wrong' } });
+  await becomes('needs_credentials');
+  await stage.ask('PUT', `${path}/credentials`, { json: login });
+  await becomes('ready');
+  const meridian = String((await stage.ask('GET', path)).body['exporterId']);
+  await markBad(stage.ledger.pool, meridian, 2, 'credentials_invalid');
+  await becomes('needs_credentials');
+
+  const last = await end();
+  expect(last).not.toBe(before);
+  const { items } = (await feed(`?after=${before}`)).body;
+  const told = items.filter(({ type, data }) => type.startsWith('ebrc.exporter.') && data['exporterId'] === meridian);
+  const states = told.map(({ data }) => data['state']);
+  expect(told.map(({ type }) => type)).toEqual(states.map((state) => `ebrc.exporter.${String(state)}`));
+  expect(states).toEqual(['created', 'needs_credentials', 'created', 'ready', 'needs_credentials']);
 });
 
 it('answers 410 after the ledger was put back, with where to start again', async () => {

@@ -2,11 +2,12 @@
 import { createHash } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/processes';
 import { contentsOfZip, unsummed } from '../support/zips';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificates';
 import type { FilingBody } from '../../src/server/views/filing';
+import { createFilingWatch } from '../../src/server/views/watch';
 import { KAVERI, messageOf, onboard, useDoorStage, watchedPool, type ProblemBody } from './door-stage';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -339,6 +340,15 @@ it('does nothing more for callers who have gone before or while they wait', asyn
   } finally {
     await door.close();
   }
+});
+
+it('makes nobody wait who comes while it closes: the connection would be cut', async () => {
+  const watch = createFilingWatch({ pool: stage.ledger.pool });
+  watch.close();
+  let answered = false;
+  void watch.until('F0123456789ABCDE', 60_000, new AbortController().signal).then(() => (answered = true));
+  await setImmediate();
+  expect(answered).toBe(true);
 });
 
 const KEPT = join(__dirname, '..', '..', 'schemas', 'openapi.json');

@@ -11,6 +11,7 @@ import { createPool } from '../../src/ledger/pool';
 import type pg from 'pg';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { problemOf } from '../../src/server/http/failures';
+import { inApiTerms } from '../../src/server/http/problem';
 import { refusal } from '../../src/starter/errors';
 import { everyRoute } from './every-route';
 import { askDoor, KAVERI, messageOf, onboard, useDoorStage, type ProblemBody, type Reply } from './door-stage';
@@ -431,6 +432,11 @@ describe('while a server is away', () => {
       expect(answer(code).detail).not.toMatch(/ECONN/);
     }
     expect(answer('validation_failed')).toMatchObject({ status: 422, code: 'validation_failed' });
+  });
+
+  it('names the routes for the commands of a text', () => {
+    const shown = inApiTerms('Look at the evidence in `ebrc show`, and at `ebrc show`.');
+    expect(shown).toBe('Look at the evidence in GET /v1/filings/{filing}/evidence, and at GET /v1/filings/{filing}.');
   });
 
   it('without a worker', async () => {

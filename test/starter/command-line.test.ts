@@ -123,6 +123,15 @@ describe('usage', () => {
   });
 });
 
+describe('configuration', () => {
+  it('reports what is wrong with one, and what is allowed', async () => {
+    const result = await ebrc(['list'], { env: { ...NOWHERE, EBRC_API_KEY: 'key_1' } });
+    expect(result.code).toBe(2);
+    expect(result.stderr).toMatch(/EBRC_API_KEY .*dev_ or prod_/);
+    expect(result.stderr).not.toContain('key_1');
+  });
+});
+
 describe('servers that cannot be reached', () => {
   it('names the database that was tried, without its password', async () => {
     const result = await ebrc(['list', '--json'], { env: NOWHERE });
@@ -131,6 +140,13 @@ describe('servers that cannot be reached', () => {
     expect(error).toMatchObject({ code: 'unreachable' });
     expect(error?.message).toMatch(/PostgreSQL at 127\.0\.0\.1:9\/ebrc .*DATABASE_URL/);
     expect(result.stdout + result.stderr).not.toContain('hunter2');
+  });
+
+  it('names the Temporal server that was tried', async () => {
+    const env = { ...NOWHERE, DATABASE_URL: database.url };
+    const result = await ebrc(['schedules', 'list', '--json'], { env, connectWithinMs: 300 });
+    expect(result.code).toBe(1);
+    expect(result.json<Refusal>().errors[0]?.message).toMatch(/Temporal at 127\.0\.0\.1:9 .*TEMPORAL_ADDRESS/);
   });
 
   it('asks for no more than a command uses: reading needs a database and a mode alone', async () => {
@@ -182,6 +198,11 @@ describe('a file that cannot be filed', () => {
     if (content !== null) await writeFile(path, content, 'latin1');
     const result = await check(path);
     expect([result.code, result.json<Refusal>().errors[0]?.code]).toEqual([exit, code]);
+  });
+
+  it('is a folder, which is said', async () => {
+    const [error] = (await check(folder)).json<Refusal>().errors;
+    expect(error).toMatchObject({ code: 'no_file', message: `${folder}: it is a folder.` });
   });
 
   it('is read where Windows wrote it in UTF-16', async () => {

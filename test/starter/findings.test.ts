@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { runProgram } from '../../src/starter/cli/program';
+import { createEbrcReader } from '../../src/starter/reader';
 import type { FindingView } from '../../src/domain/reconciliation/findings';
 import type { FilingView, FilingSummary } from '../../src/domain/filing/view';
 import { mapping } from '../../dev/sample-mapping';
@@ -54,6 +55,13 @@ const findings = async (...args: string[]): Promise<FindingView[]> => {
   return json<FindingView[]>();
 };
 
+it('says of findings whose they are and what to do', async () => {
+  const { stdout } = await ebrc(['findings'], { env });
+  expect(stdout).toMatch(
+    /\tKind\tExporter\t[^]*\tDocument\t[^]*\tours_not_theirs\tAsha.*\t10\d\t[^]*What to do:\n+ours_not_theirs\t.*portal/u,
+  );
+});
+
 it('lists open findings with what to do, quiets one with a note, and keeps it under --all', async () => {
   const open = await findings();
   expect(open).toMatchObject([
@@ -83,6 +91,13 @@ it.each([
   const { code, json } = await ebrc(['findings', 'acknowledge', ...args, '--json'], { env });
   expect(code).toBe(3);
   expect(json<{ errors: { message: string }[] }>().errors[0]?.message).toMatch(message);
+});
+
+it('lists those of one kind and exporter alone', async () => {
+  expect(await findings('--kind', 'pdf_missing')).toEqual([]);
+  expect(await findings('--kind', 'ours_not_theirs', '--exporter', 'exporter-1@example.test')).not.toEqual([]);
+  const { code } = await ebrc(['findings', '--exporter', 'nobody@example.test', '--json'], { env });
+  expect(code).toBe(3);
 });
 
 it('shows no exporter as ready whose portal password is known to be wrong', async () => {
@@ -184,6 +199,15 @@ describe('filings', () => {
       expect(header).toBe('eBRCNumber,date,status,document,billNo,irmNumber,amount,currency,reference,filingId,sha256');
       expect(first.split(',')[0]).toBe(document === '102' ? 'EB2' : '');
     }
+  });
+
+  it('are read by each function of a reader alone, as programs take them out', async () => {
+    const cadence = { rateWindowMs: 60_000, poll: { firstMs: 1, minMs: 1, maxMs: 1 } };
+    const documents = { pathOf: (name: string) => name };
+    const { filingPages } = createEbrcReader({ pool: ledger.pool, mode: 'test', documents, cadence });
+    const read: FilingSummary[] = [];
+    for await (const page of filingPages()) read.push(...page);
+    expect(read.map(({ reference }) => reference)).toEqual(['LOST', 'GOOD']);
   });
 
   it('say what they wait for, since when, and until when, and what happened to them', async () => {

@@ -55,6 +55,11 @@ async function problemOf(args: string[], more: Record<string, string> = {}, inpu
   return error;
 }
 
+it('a namespace that Temporal does not have', async () => {
+  const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
+  expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);
+});
+
 it('a ledger whose first migration has not been committed yet', async () => {
   const young = await createTestDatabase();
   try {
@@ -276,9 +281,4 @@ describe('PostgreSQL restarts', () => {
     expect([code, stdout]).toEqual([1, expect.stringContaining('ebrc principals list')]);
     expect(await principalOfToken(database.pool, 'test', token)).toMatchObject({ name: 'erp' });
   });
-});
-
-it('a namespace that Temporal does not have', async () => {
-  const { message } = await problemOf(['irms', EMAIL, '--refresh'], { TEMPORAL_NAMESPACE: 'nowhere' });
-  expect(message).toMatch(/nowhere.*TEMPORAL_NAMESPACE/u);
 });

@@ -108,6 +108,14 @@ it('onboards the valid rows, and gives the reason for each other row', async () 
   expect(written).not.toMatch(/s3cret|P@ssword/);
 });
 
+it('reads a workbook as it stands, with passwords that are numbers or end in a blank', async () => {
+  const rows = [HEADER.split(','), ['Asha', 'asha@b.example', '', '', '', 'asha', 'ends in a blank ']];
+  const path = await listWith('list.xlsx', await sheet(rows));
+  const client = takingClient();
+  await onboardList(client.open, path, { by: 'meera' });
+  expect(client.given).toEqual([{ email: 'asha@b.example', password: 'ends in a blank ' }]);
+});
+
 it('refuses a password whose last digits a number cell has lost: a wrong one can lock the account', async () => {
   const row = ['Asha', 'asha@b.example', '', '', '', 'asha'];
   const path = await listWith('digits.xlsx', await sheet([HEADER.split(','), [...row, 1234567890123456]]));
@@ -139,6 +147,13 @@ it.each<[string, () => string, string]>([
   expect([result.code, result.json<{ errors: Problem[] }>().errors[0]?.code]).toEqual([3, code]);
 });
 
+it('refuses a workbook beyond the limits of workbooks', async () => {
+  const path = await listWith('huge.xlsx', Buffer.concat([await sheet([HEADER.split(',')]), Buffer.alloc(6 << 20)]));
+  const { code, json } = await ebrc(['onboard', '--file', path, '--json'], { env: ENV });
+  expect(code).toBe(3);
+  expect(json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'too_large' });
+});
+
 it.each(['=1+1', '\n=1+1', ' =1+1', '＝1+1', '＠SUM(A1)', '\t+1', '\u0000=1+1', '\u00ad=1', '\u200b=1'])(
   'writes what a spreadsheet would run as text: %j',
   async (message) => {
@@ -154,10 +169,3 @@ it.each(['=1+1', '\n=1+1', ' =1+1', '＝1+1', '＠SUM(A1)', '\t+1', '\u0000=1+1'
     expect(await readFile(result, 'utf8')).toContain(`'${message}`);
   },
 );
-
-it('refuses a workbook beyond the limits of workbooks', async () => {
-  const path = await listWith('huge.xlsx', Buffer.concat([await sheet([HEADER.split(',')]), Buffer.alloc(6 << 20)]));
-  const { code, json } = await ebrc(['onboard', '--file', path, '--json'], { env: ENV });
-  expect(code).toBe(3);
-  expect(json<{ errors: Problem[] }>().errors[0]).toMatchObject({ code: 'too_large' });
-});

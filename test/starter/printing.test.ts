@@ -1,11 +1,15 @@
 import stringWidth from 'string-width';
+import type { FilingResult } from '../../src/domain/contracts';
+import { LedgerUnavailableError } from '../../src/ledger/unavailable';
+import { printOutcome } from '../../src/starter/cli/commands/options';
+import type { Cli } from '../../src/starter/cli/context';
 import type { Finding } from '../../src/domain/rules/finding';
 import type { FilingSummary, FilingView } from '../../src/domain/filing/view';
 import { RefusedError } from '../../src/starter/errors';
 import type { FilingEventView } from '../../src/starter/reader';
 import { doubtsOf } from '../../src/starter/cli/terminal';
 import { historyTable } from '../../src/starter/cli/commands/filings/list';
-import { filingPage, filingsPage } from '../../src/starter/cli/filing-text';
+import { filingPage, filingsPage, progressText } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
 import { describeProblems } from '../../src/starter/cli/texts';
@@ -134,6 +138,11 @@ test('times are local, with their zone', () => {
   expect(localTime('2026-07-31T08:35:00Z')).toMatch(new RegExp(`^${local} \\S+$`, 'u'));
 });
 
+test('a near end of a wait is given to the second', () => {
+  expect(localTime(new Date(Date.now() + 60_000))).toMatch(/ \d\d:\d\d:\d\d \S+$/u);
+  expect(localTime(new Date(Date.now() + 3_600_000))).toMatch(/ \d\d:\d\d \S+$/u);
+});
+
 test('a list tells a forecast from a limit', () => {
   const waiting = { for: 'its turn', since: '2026-07-31T08:35:00Z', queue: { place: 1, of: 1 }, expectedBy: null };
   const printedWith = (more: object) => {
@@ -146,10 +155,38 @@ test('a list tells a forecast from a limit', () => {
   expect(printedWith(both)).toMatch(/place 2 of 9 in line, expected by 2026-07-31/u);
 });
 
+test('a list on a narrow terminal says what a filing waits for rather than its counts', () => {
+  const summary = {
+    ...{ filingId: 'F8C06B99459B214A', reference: 'KVR-LOST', n: 1, exporterName: 'Kaveri Softworks' },
+    ...{ state: 'outcome_unknown', counts: { rows: 1, certified: 0, errored: 0, archived: 0 } },
+    ...{ madeAt: '2026-07-31T08:35:00Z', waiting: { for: 'evidence', since: '2026-07-31T08:35:00Z', until: null } },
+  } as unknown as FilingSummary;
+  const narrow = printed(filingsPage([summary]), { columns: 80 });
+  expect(narrow).toMatch(/Waits for/u);
+  expect(narrow).not.toMatch(/Errored/u);
+  expect(printed(filingsPage([summary]), { columns: 160 })).toMatch(/Errored.*Filing/u);
+});
+
 const FILING = {
   ...{ filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], otherUses: [] },
   ...{ evidence: null, waiting: null, errors: [], warnings: [] },
 };
+
+test('a filing that no worker has recorded yet is no error, and why is said once', () => {
+  const { terminal: people, written } = keptTerminal();
+  people.note('No worker polls the queue.');
+  const filing = { ...FILING, filingId: null, state: 'started' } as unknown as FilingView;
+  const outcome = { filing, waitsForPerson: false, notice: 'No worker polls the queue.' };
+  expect(printOutcome({ terminal: people } as Cli, outcome)).toBe(0);
+  expect(written.stderr).toBe('No worker polls the queue.\n');
+});
+
+test('a line of progress says what it counts', () => {
+  const said = (errored: number, corrected: number) =>
+    progressText({ state: 'rejected', counts: { rows: 3, certified: 1, errored, corrected } } as FilingResult);
+  expect(said(2, 0)).toBe('rejected, 1 of 3 certified, 2 errored');
+  expect(said(2, 1)).toBe('rejected, 1 of 3 certified, 2 errored (1 corrected)');
+});
 
 test.each([
   ['the result', undefined, (terminal: Terminal) => terminal.result({}, () => 'done')],
@@ -280,6 +317,17 @@ test('a refusal of a file begins with what was filed, and says once what would l
   );
 });
 
+test('a refusal names the other faults of its rows', () => {
+  const { terminal: people, written } = keptTerminal();
+  const at = (row: number, severity: 'error' | 'warning', message: string) => {
+    return { severity, code: 'x', row, field: null, message };
+  };
+  const warnings = [at(2, 'warning', 'The IRM is in USD.'), at(3, 'warning', 'Another row.')];
+  reportError(new RefusedError([at(2, 'error', 'Too much.')], { warnings }), people, 'ebrc file');
+  expect(written.stderr).toContain('Error in row 2: Too much.\nWarning in row 2: The IRM is in USD.\n');
+  expect(written.stderr).not.toContain('Another row');
+});
+
 describe('rows that are usually rejected, or certified twice,', () => {
   const doubtful: Finding[] = [
     { severity: 'warning', code: 'irm_unknown', row: 3, field: 'irmNumber', message: 'No such IRM is held.' },
@@ -307,4 +355,11 @@ test('a command that Temporal does not carry out is told why', () => {
   const refused = Object.assign(new Error('Workflow Update failed', { cause }), { name: 'ServiceError' });
   expect(reportError(refused, people)).toBe(1);
   expect(written.stderr).toMatch(/Unable to perform workflow execution update.*files nothing twice/u);
+});
+
+test('a command that loses PostgreSQL is advised to be repeated', () => {
+  const { terminal: people, written } = keptTerminal();
+  const lost = new LedgerUnavailableError('57P01', false, new Error('terminating connection'));
+  expect(reportError(lost, people)).toBe(1);
+  expect(written.stderr).toContain('Repeat the command when it is available; that files nothing twice.');
 });

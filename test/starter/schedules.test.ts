@@ -27,6 +27,10 @@ describe('the file', () => {
     expect(new Set(planned.map(({ timezone }) => timezone))).toEqual(new Set(['Asia/Kolkata']));
   });
 
+  it('that is not there is named, with the variable', async () => {
+    await expect(readScheduleFile(join(folder, 'none.yaml'))).rejects.toThrow(/none\.yaml.*EBRC_SCHEDULES/);
+  });
+
   it.each([
     ['no YAML', 'schedules: [', /line 1: /],
     [

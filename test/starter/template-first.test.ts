@@ -78,3 +78,12 @@ it('is named among the columns of a check, and empty ones are counted', async ()
   expect(stdout).toContain('Sent: 22 columns; 15 optional ones are empty.\n');
   expect(stdout).toMatch(/^Sent by bulk upload, as they are filled \(the template of .*\): AL Drawback Ref\.$/mu);
 });
+
+it('leaves the options of a check as they are', async () => {
+  const codes = async (...options: string[]) => {
+    const checked = await stage.ebrc(['check', file, '-e', EXPORTER, ...options, '--json']);
+    return checked.json<CheckOutcome>().errors.map(({ code }) => code);
+  };
+  expect(await codes()).toContain('mapping_live');
+  expect(await codes('--allow-duplicate', '2-4=equal tranches')).not.toContain('mapping_live');
+});

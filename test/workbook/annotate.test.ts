@@ -206,6 +206,16 @@ test('a row whose invoice columns are empty is marked where the check refuses it
   expect([2, 3, 4, 5].map((row) => sheet.getCell(row, STATUS).value)).toEqual(['OK', 'Error', 'Error', null]);
 });
 
+test("a user's own Status column is not ours", async () => {
+  const source = await book(
+    [cells({ sacCode2: 'mine' })],
+    (sheet) => (sheet.getCell(1, columnIndex('sacCode2')).value = 'Status'),
+  );
+  const sheet = await first(await checkAndAnnotate(source));
+  expect(sheet.getCell(2, columnIndex('sacCode2')).value).toBe('mine');
+  expect(sheet.getCell(2, STATUS).value).toBe('OK');
+});
+
 test('a rule or a name for a whole column costs nothing and stays as it is; so does the date system', async () => {
   const header = '<c r="A1" t="str"><v>Serial No</v></c>';
   const rules =
@@ -298,6 +308,13 @@ test('every part is declared and reached once, also after a second run', async (
   }
 });
 
+test('styles do not grow with every run', async () => {
+  const once = await checkAndAnnotate(await userBook());
+  const twice = await checkAndAnnotate(once);
+  const third = await checkAndAnnotate(twice);
+  expect(await partText(third, 'xl/styles.xml')).toBe(await partText(twice, 'xl/styles.xml'));
+});
+
 test("the user's own words and their formatting stay before ours, and alone when ours go", async () => {
   const source = await book([cells({ irmDt: 'soon' })], (sheet) => {
     sheet.getCell('G2').note = { texts: [{ font: { bold: true }, text: 'Meera: ' }, { text: 'late & <odd>' }] };
@@ -314,6 +331,15 @@ test("the user's own words and their formatting stay before ours, and alone when
   expect((await first(cleared)).getCell('G2').note).toMatchObject({
     texts: [{ font: { bold: true }, text: 'Meera: ' }, { text: 'late & <odd>' }],
   });
+});
+
+test('when all is right the last note goes, with its box and its fill', async () => {
+  const marked = await checkAndAnnotate(await book([cells({ irmDt: 'soon' })]));
+  const cleared = await annotateWorkbook({ source: marked, findings: [] });
+  const cell = (await first(cleared)).getCell('G2');
+  expect([cell.note, fillOf(cell)]).toEqual([undefined, undefined]);
+  expect(await partText(cleared, 'xl/comments1.xml')).not.toContain('<comment ');
+  expect(await partText(cleared, 'xl/drawings/vmlDrawing1.vml')).not.toContain('<v:shape ');
 });
 
 test('a threaded comment is not changed: the cell is filled, and the Errors column has the reason', async () => {

@@ -249,6 +249,18 @@ describe('what costs a careless reader hours costs no more than its length', () 
     await through(rawParts(headed().replace('</sheetData>', `${rows}</sheetData>`)));
   });
 
+  test('number formats of opened brackets and quotes', async () => {
+    const code = '['.repeat(150_000);
+    const format = (id: number) => `<numFmt numFmtId="${id}" formatCode="${code}&quot;"/>`;
+    const styles = `<styleSheet><numFmts>${Array.from({ length: 20 }, (_, at) => format(200 + at)).join('')}</numFmts><cellXfs>${'<xf numFmtId="200"/>'.repeat(50_000)}</cellXfs></styleSheet>`;
+    await through({ ...rawParts(headed([1])), 'xl/styles.xml': styles });
+  });
+
+  test('thousands of Status and Errors columns', async () => {
+    const pairs = Array.from({ length: 8_000 }, (_, at) => (at % 2 === 0 ? 'Status' : 'Errors'));
+    await through(rawParts(sheetXml([[...HEADERS, ...pairs]])));
+  });
+
   const sharing = (rowCount: number, text: string) => {
     const cellsOf = (number: number) =>
       HEADERS.map((_, at) => `<c r="${columnLetter(at + 1)}${number}" t="s"><v>0</v></c>`).join('');
@@ -257,6 +269,10 @@ describe('what costs a careless reader hours costs no more than its length', () 
       'xl/sharedStrings.xml': `<sst><si><t>${text}</t></si></sst>`,
     });
   };
+
+  test('a long text that tens of thousands of cells share', async () => {
+    expect((await through(sharing(400, 'x  '.repeat(180)))).length).toBeGreaterThan(1000);
+  });
 
   test('a text that the cells share until it is more than a filing may hold: in rows, headers and old statuses', async () => {
     const wide = '\u0939'.repeat(1000);

@@ -75,6 +75,13 @@ describe('headers', () => {
     ]);
   });
 
+  test('a column of the user’s own without a value needs no template', async () => {
+    const { findings } = await readWorkbook(
+      await book([cells()], (sheet) => (sheet.getCell(1, columnIndex('sacCode2')).value = 'Remarks')),
+    );
+    expect(brief(findings)).toEqual(['1 null unknown_column']);
+  });
+
   test('two columns of one name are refused', async () => {
     const reading = await readWorkbook(
       await book([cells()], (sheet) => (sheet.getCell(1, columnIndex('sacCode1')).value = 'BILL NO')),
@@ -148,6 +155,12 @@ describe('dates', () => {
       expect((await readWorkbook(await zipOf(rawParts(sheet)))).unchecked[0]?.mapping.irmDt).toBe('12052026');
     },
   );
+
+  test('the sentence is the one of the service, with a hint', async () => {
+    expect((await readOne({ irmDt: 46027 })).messages).toEqual([
+      'Invalid date value "46027" in IRM Date. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell. The number looks like a date that lost its format. Format the cell as a date.',
+    ]);
+  });
 });
 
 describe('numbers, flags and text', () => {
@@ -315,6 +328,13 @@ describe('rows', () => {
     ]);
   });
 
+  test('one hidden row is spoken of as one', async () => {
+    const reading = await readWorkbook(await book([cells()], (sheet) => void (sheet.getRow(2).hidden = true)));
+    expect(reading.findings.map(({ message }) => message)).toEqual([
+      'Row 2 is hidden but is filed like the others. Show it to check it, or delete it.',
+    ]);
+  });
+
   test('hidden columns are filed and reported', async () => {
     const hide = async (letters: string[]) => {
       const bytes = await book([cells()], (sheet) =>
@@ -406,11 +426,27 @@ describe('workbooks of other programs', () => {
     for (const [date1904, serial] of [
       ['false', 46027],
       ['true', 44565],
+      ['1', 44565],
     ] as const) {
       const reading = await readWorkbook(await zipOf(rawParts(sheet(serial), { date1904, sheet: 'Sheet_A' })));
       expect(reading.findings).toEqual([]);
       expect(reading.rows).toEqual(expected);
     }
+  });
+
+  test('a value in a cell that a merged one covers is not filed, since nobody sees it', async () => {
+    const sheet = `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, 46027)}</row><row r="3">${row((index) => ` r="${letter(index)}3"`, 46027)}</row></sheetData><mergeCells count="2"><mergeCell ref="F2:F3"/><mergeCell ref="A2:A2"/></mergeCells>`;
+    const reading = await readWorkbook(await zipOf(rawParts(sheet)));
+    expect(reading.rows).toEqual(expected);
+    expect(brief(reading.findings)).toEqual(['3 irmNumber merged_cell']);
+    expect(reading.findings[0]?.message).toBe(
+      'IRM Number has a value that is not shown: the cell is merged into F2; unmerge the cells and write the value in every row.',
+    );
+  });
+
+  test('rows and cells without addresses', async () => {
+    const sheet = `<sheetData><row>${header((text) => `<c t="inlineStr"><is><t>${text}</t></is></c>`)}</row><row>${row(() => '', 46027)}</row></sheetData>`;
+    expect((await readWorkbook(await zipOf(rawParts(sheet)))).rows).toEqual(expected);
   });
 
   test('prefixed element names and ISO date cells', async () => {
@@ -423,14 +459,16 @@ describe('workbooks of other programs', () => {
     expect(reading.rows).toEqual(expected);
   });
 
-  test('a value in a cell that a merged one covers is not filed, since nobody sees it', async () => {
-    const sheet = `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, 46027)}</row><row r="3">${row((index) => ` r="${letter(index)}3"`, 46027)}</row></sheetData><mergeCells count="2"><mergeCell ref="F2:F3"/><mergeCell ref="A2:A2"/></mergeCells>`;
+  test('a formula that no program has calculated yet', async () => {
+    const sheet = `<sheetData><row r="1">${header((text, index) => inline(`${letter(index)}1`, text))}</row><row r="2">${row((index) => ` r="${letter(index)}2"`, 46027).replace(/<c r="F2".*?<\/c>/, '<c r="F2"><f>A1</f><v></v></c>')}</row></sheetData>`;
     const reading = await readWorkbook(await zipOf(rawParts(sheet)));
-    expect(reading.rows).toEqual(expected);
-    expect(brief(reading.findings)).toEqual(['3 irmNumber merged_cell']);
-    expect(reading.findings[0]?.message).toBe(
-      'IRM Number has a value that is not shown: the cell is merged into F2; unmerge the cells and write the value in every row.',
-    );
+    expect(reading.findings).toEqual([
+      expect.objectContaining({
+        field: 'irmNumber',
+        code: 'invalid_text',
+        message: expect.stringContaining('no stored result'),
+      }),
+    ]);
   });
 });
 

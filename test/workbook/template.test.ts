@@ -122,6 +122,13 @@ describe('rows that nobody filled in', () => {
     expect([2, 3, 4].map((row) => sheet?.getCell(row, status.indexOf('Status')).value)).toEqual(['Error', null, null]);
   });
 
+  it('are an error where there are no others', async () => {
+    const { errors } = await checkWorkbook(await buildTemplate([irm]));
+    expect(errors).toMatchObject([
+      { code: 'no_rows', message: expect.stringContaining('of all rows are empty (1)') as string },
+    ]);
+  });
+
   it('are filed, or refused, where a merged cell may be somebody’s way to fill them in', async () => {
     const workbook = await load(await buildTemplate([irm, irm]));
     const sheet = workbook.worksheets[0];

@@ -162,6 +162,30 @@ it('continues in a new run where one exporter needs more repairs than a history 
   expect(Math.max(...events)).toBeLessThan(2_000);
 });
 
+it('asks no party that is not ready, names it, and reconciles the others', async () => {
+  const ready = await stage.exporter();
+  await filed(ready);
+  const { exporterId } = await stage.worker.deps.api
+    .createCustomer({ name: 'New', email: `${randomUUID()}@example.test` })
+    .then(({ id }) => ({ exporterId: id }));
+  await stage.worker.deps.pool.query('SELECT 1');
+  const result = await run();
+  expect(result.parties).toBeGreaterThanOrEqual(2);
+  expect(result.skipped.filter((each) => each.exporterId === exporterId)).toEqual([]);
+  expect(await run({ exporterId })).toMatchObject({
+    parties: 0,
+    skipped: [{ exporterId, reason: expect.stringMatching(/onboard/) }],
+  });
+});
+
+it.each([
+  [{ from: '2026-02-30' }, /from: is not a calendar day/],
+  [{ from: '2026-03-02', to: '2026-03-01' }, /from: is after `to`/],
+  [{ mode: 'live' as const }, /works in test mode/],
+])('refuses %j and says why', async (input, message) => {
+  await expect(run(input)).rejects.toMatchObject({ cause: { message: expect.stringMatching(message) } });
+});
+
 it('finds a filing that is overdue and one whose answer was lost, with both sides, until each has its outcome', async () => {
   const { exporter: late, filing } = await stage.start();
   const { filingId, requestId } = await stage.until(filing, 'processing');

@@ -1,5 +1,4 @@
-import type { Finding } from '../../domain/rules/finding';
-import { authorityErrors, fieldOfAuthority } from '../../domain/rules/finding';
+import { authorityErrors, fieldOfAuthority, type Finding } from '../../domain/rules/finding';
 import { readInputHead } from '../../ledger/filings/filing-inputs';
 import { saveOfFiling } from '../../ledger/filings/filing-notes';
 import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';

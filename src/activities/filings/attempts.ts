@@ -21,10 +21,9 @@ import { withTransaction } from '../../ledger/pool';
 import { now, type Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { stepId } from '../call-context';
-import { DIFFERS, hold, moveOf, moveOnSettled, recordMove, settledStep } from './moves';
+import { DIFFERS, hold, moveOf, moveOnSettled, onHeldWhole, onWholeLedger, recordMove, settledStep } from './moves';
 import type { Decided, Differs, Left, MoveArgs } from './moves';
 import { takeOverAnswer, type AdoptedAnswer } from './answers';
-import { onHeldWhole, onWholeLedger } from './moves';
 
 export type { OpenedAttempt };
 

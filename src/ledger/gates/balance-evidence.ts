@@ -151,11 +151,10 @@ export async function unexplainedUse(
   const [used] = rows;
   if (!used) return null;
   const { irmNumber, unexplained, measured, rose, fell, certified } = used;
-  if (!unexplained && rose)
-    return `the balance of IRM ${irmNumber} tells nothing: since the send it rose, or the remittance was amended`;
-  if (!unexplained)
-    return `the balance of IRM ${irmNumber} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
-  return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
+  const balance = `the balance of IRM ${irmNumber}`;
+  if (unexplained) return `${balance} fell by ${fell} since the send, and certificates account for ${certified} of it`;
+  if (rose) return `${balance} tells nothing: since the send it rose, or the remittance was amended`;
+  return `${balance} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
 }
 
 /** The balance in the snapshot before the send, and `now` if read between the certificate's issue and the last look. */

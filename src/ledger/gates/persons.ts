@@ -132,6 +132,7 @@ async function readAttempt(client: Queryable, attemptId: string) {
 async function filed(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
   if (word.certificates.length > 0) return certified(client, word, others, args);
   const { filingId, attemptId } = word;
+  const { at } = args;
   if (word.requestId === null || attemptId === null) return refused('name the request id under which it was filed');
   const { submission, filingId: ofFiling } = partsOfAttemptId(attemptId);
   if (ofFiling !== filingId) return refused(`attempt ${attemptId} is not one of this filing`);
@@ -149,7 +150,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
     return refused(
       `request ${requestId} is known already and has ended: it has no certificate for the rows that are open. Answer --as not-filed for them, or name another request`,
     );
-  const since = attempt?.markedAt ?? args.at;
+  const since = attempt?.markedAt ?? at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
   if (holder) {
     const whose = holder.filingId === filingId ? `submission ${holder.submission}` : `filing ${holder.filingId}`;
@@ -157,11 +158,10 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
       `request ${requestId} belongs to ${whose}: look for the request of submission ${submission} of ${filingId}`,
     );
   }
-  await holdForRequest(client, { attemptId, requestId, at: args.at });
+  await holdForRequest(client, { attemptId, requestId, at });
   await acknowledgeSubmission(client, filingId, submission);
   // Clears what the service said of the request before, because it is followed again.
-  const cleared = { statement: null, ageMs: 0, at: args.at };
-  if (request && request.state !== 'followed') await notePoll(client, request, cleared);
+  if (request && request.state !== 'followed') await notePoll(client, request, { statement: null, ageMs: 0, at });
   await client.query(
     `UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1 AND submission = $2 AND live AND state = 'unknown'`,
     [filingId, submission],

@@ -11,8 +11,7 @@ import { acknowledgeSubmission, addRequest, lockRequests, readRequests, settleIf
 import { doubtRows } from '../submissions/lost-time';
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
-import { anyRow, freeRows, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
-import type { Release } from './held-rows';
+import { anyRow, freeRows, holdAsSent, planAgain, SENT, withdrawReleases, type Release } from './held-rows';
 import { writeVerdict } from './verdict';
 
 /**

@@ -10,8 +10,7 @@ import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing, orNull } from '../failures';
-import { deadlineOf, FilingMovedOn, inOneText } from './filing-steps';
-import type { Attention, Event } from './filing-steps';
+import { deadlineOf, FilingMovedOn, inOneText, type Attention, type Event } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 const NOTHING = () => undefined;

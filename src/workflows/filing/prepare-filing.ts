@@ -1,7 +1,6 @@
 /** Steps before the submission: activation, fresh balances, their reservation, approval. */
 import type { Reserved } from '../../activities/filings/filing-ledger';
-import { approvalMove, areBalancesFresh, isActivationPending } from '../../domain/filing/move-texts';
-import type { FirstMove } from '../../domain/filing/move-texts';
+import { approvalMove, areBalancesFresh, isActivationPending, type FirstMove } from '../../domain/filing/move-texts';
 import type { Activities } from '../../activities/create-activities';
 import type { FilingRun } from './filing-run';
 import { helpful, interruptible, waitUntilActive } from './pauses';

@@ -9,6 +9,7 @@ import {
   saveExporter,
   type CustomerRecord,
 } from '../../../src/ledger/exporters/exporters';
+import { customerRecord, irmRecord } from '../filing-support';
 import { useTestDatabase } from '../../support/postgres';
 import { countIrms, heldIrms, listIrms, saveIrms, type IrmRecord } from '../../../src/ledger/exporters/irms';
 
@@ -17,19 +18,9 @@ const database = useTestDatabase();
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 6, minute));
 
 function customer(change: Partial<CustomerRecord> = {}): CustomerRecord {
-  const id = change.id ?? randomUUID();
-  return {
-    id,
-    name: 'Asha Exports',
-    email: `${id}@example.test`,
-    companyName: null,
-    iec: ' aagcm4521k ',
-    address: null,
-    isActive: true,
-    hasDgftCredentials: true,
-    dgftApiStatus: { state: 'activation_pending', activatesAt: at(50).toISOString(), sharedCredentialsLikely: true },
-    ...change,
-  };
+  const status = { state: 'activation_pending', activatesAt: at(50).toISOString(), sharedCredentialsLikely: true };
+  const record = customerRecord(change.id ?? randomUUID());
+  return { ...record, iec: ' aagcm4521k ', dgftApiStatus: status, ...change };
 }
 
 const save = (record: CustomerRecord, minute = 0, mode: 'test' | 'live' = 'test') =>
@@ -127,26 +118,13 @@ describe('IRMs of an exporter', () => {
   beforeEach(async () => {
     exporterId = randomUUID();
     iecCode = `AAGCM${String((exporters += 1)).padStart(4, '0')}K`;
-    const nothing = { companyName: null, iec: null, address: null, isActive: null, hasDgftCredentials: null };
-    const customer = { id: exporterId, name: 'Asha', email: `${exporterId}@x.test`, ...nothing, dgftApiStatus: null };
-    await saveExporter(database.pool, customer, 'test', new Date());
+    await saveExporter(database.pool, { ...customerRecord(exporterId), iec: null }, 'test', new Date());
   });
 
   const RECORD: IrmRecord = {
-    irmNumber: 'HDFCIRM1',
-    irmIssueDate: '12052026',
-    irmStatus: 'fresh',
-    ifscCode: 'HDFC0000060',
-    remittanceAdCode: '0510060',
-    remittanceDate: '11052026',
-    remittanceFCC: 'USD',
-    remittanceFCCAmount: 250_000,
-    irmAvailableAmt: 250_000,
-    irmUtilizedAmt: 0,
-    iecCode: 'AAGCM4521K',
-    remitterName: 'Northwind',
-    remitterCountry: 'UNITED STATES',
-    purposeOfRemittance: 'P0103',
+    ...{ ...irmRecord(250_000), irmNumber: 'HDFCIRM1', remittanceFCCAmount: 250_000, irmUtilizedAmt: 0 },
+    ...{ ifscCode: 'HDFC0000060', remittanceAdCode: '0510060', purposeOfRemittance: 'P0103' },
+    ...{ irmIssueDate: '12052026', remittanceDate: '11052026' },
   };
 
   const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 6, minute));
@@ -157,13 +135,11 @@ describe('IRMs of an exporter', () => {
       records.map((record) => ({ ...RECORD, iecCode, ...record })),
       at(minute),
     );
-  const history = async () =>
-    (
-      await database.pool.query<{ what: string; available: string | null; seenAt: Date }>(
-        'SELECT what, available::text AS available, seen_at AS "seenAt" FROM irm_changes WHERE exporter_id = $1 ORDER BY change_id',
-        [exporterId],
-      )
-    ).rows;
+  const history = () =>
+    database.select(
+      'SELECT what, available::text AS available, seen_at AS "seenAt" FROM irm_changes WHERE exporter_id = $1 ORDER BY change_id',
+      exporterId,
+    );
 
   it('keeps each remittance by its full key: the number alone recurs', async () => {
     const result = await save(
@@ -248,8 +224,7 @@ describe('IRMs of an exporter', () => {
   it('holds the IRMs of a party once, as the client that read them last has them', async () => {
     await save([{ irmAvailableAmt: 9_000 }], 1);
     const first = exporterId;
-    const nothing = { companyName: null, address: null, isActive: null, hasDgftCredentials: null, dgftApiStatus: null };
-    const second = { id: randomUUID(), name: 'Asha', email: 'second@x.test', iec: iecCode, ...nothing };
+    const second = { ...customerRecord(randomUUID()), iec: iecCode };
     await saveExporter(database.pool, second, 'test', new Date());
     exporterId = second.id;
     await save([{ irmNumber: 'hdfc irm1', irmAvailableAmt: 8_000 }, { irmNumber: 'OTHER' }], 2);

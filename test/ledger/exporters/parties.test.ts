@@ -20,7 +20,7 @@ import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { readSnapshotSource, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { withTransaction } from '../../../src/ledger/pool';
 import { useTestDatabase } from '../../support/postgres';
-import { irmRecord, minutesLater, move, NOW, open, record, refusal, rowsOf } from '../filing-support';
+import { customerRecord, irmRecord, minutesLater, move, NOW, open, record, refusal, rowsOf } from '../filing-support';
 
 const iecOf = async (id: string) => (await readDetailsCaller(ledger.pool, id)).iecCode;
 
@@ -32,24 +32,8 @@ const newIec = () => `AAGCM${String((serial += 1)).padStart(4, '0')}K`;
 
 async function client(change: Partial<CustomerRecord> = {}, minute = 0): Promise<string> {
   const id = change.id ?? randomUUID();
-  const { exporterId } = await saveExporter(
-    ledger.pool,
-    {
-      id,
-      name: 'Asha Exports',
-      email: `${id}@example.test`,
-      companyName: null,
-      iec: null,
-      address: null,
-      isActive: true,
-      hasDgftCredentials: true,
-      dgftApiStatus: null,
-      ...change,
-    },
-    'test',
-    minutesLater(minute),
-  );
-  return exporterId;
+  const record = { ...customerRecord(id), iec: null, ...change };
+  return (await saveExporter(ledger.pool, record, 'test', minutesLater(minute))).exporterId;
 }
 
 const party = async (exporterId: string) => (await getExporter(ledger.pool, exporterId))?.partyId;
@@ -57,22 +41,18 @@ const newRows = (count = 1) =>
   rowsOf(...Array.from({ length: count }, () => ({ sbCumInvoiceNumber: String(8_000_000 + (serial += 1)) })));
 const learn = (exporterId: string, iec: string) =>
   learnIec(ledger.pool, { exporterId, iec, source: 'status', at: NOW });
-const certify = (filingId: string, exporterId: string, eBRCNumber: string) =>
-  withTransaction(ledger.pool, (db) =>
-    settleRows(db, {
-      filingId,
-      exporterId,
-      verdicts: [{ position: 0, outcome: 'certified', eBRCNumber, eBRCDate: '10022026' }],
-      at: NOW,
-    }),
-  );
+function certify(filingId: string, exporterId: string, eBRCNumber: string) {
+  const verdicts = [{ position: 0, outcome: 'certified' as const, eBRCNumber, eBRCDate: '10022026' }];
+  return withTransaction(ledger.pool, (db) => settleRows(db, { filingId, exporterId, verdicts, at: NOW }));
+}
+/** The texts of a filing's open questions, by kind. */
+const askedOf = async (filingId: string) =>
+  (await readQuestions(ledger.pool, [filingId])).get(filingId)?.map(({ kind, text }) => [kind, text]) ?? [];
 /** Until so many transactions of this database wait for another's lock. */
 async function untilSomebodyWaits(most = 1): Promise<'waits'> {
   for (;;) {
-    const { rows } = await ledger.pool.query(
-      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-    );
-    if (rows.length >= most) return 'waits';
+    const blocked = `datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`;
+    if ((await ledger.select(`SELECT 1 FROM pg_stat_activity WHERE ${blocked}`)).length >= most) return 'waits';
   }
 }
 const warnings = async (filingId: string) => (await needFiling(ledger.pool, filingId)).warnings;
@@ -179,26 +159,20 @@ describe('an IEC', () => {
     const first = await open(ledger, `OWN-${iec}`, rows, { exporterId: known });
     const second = await open(ledger, `LATER-${iec}`, rows.slice(0, 1), { exporterId: nameless });
     await learn(nameless, iec);
-    expect(
-      await ledger.select(
-        `SELECT filing_id AS id, h.ordinal, collided_with AS "collidedWith" FROM filing_rows JOIN held_mappings h USING (filing_id, position)
-        WHERE party_id = $1 AND h.fingerprint = filing_rows.fingerprint ORDER BY h.ordinal, position`,
-        await party(known),
-      ),
-    ).toEqual([
-      { id: first, ordinal: 0, collidedWith: null },
-      { id: first, ordinal: 0, collidedWith: null },
-      { id: second, ordinal: 1, collidedWith: first },
-    ]);
+    const held = `SELECT filing_id AS id, h.ordinal, collided_with AS beside
+      FROM filing_rows JOIN held_mappings h USING (filing_id, position)
+     WHERE party_id = $1 AND h.fingerprint = filing_rows.fingerprint ORDER BY h.ordinal, position`;
+    const own = { id: first, ordinal: 0, beside: null };
+    const collided = { id: second, ordinal: 1, beside: first };
+    expect(await ledger.select(held, await party(known))).toEqual([own, own, collided]);
     expect(await warnings(second)).toMatchObject([{ code: 'mapping_live_twice', row: 1, filingId: first }]);
     expect(await warnings(first)).toMatchObject([{ code: 'mapping_live_twice', filingId: second }]);
     await learn(nameless, iec);
     expect(await warnings(second)).toHaveLength(1);
     // Nothing of it is sent without somebody's permission: it was recorded beside a mapping that nobody had named.
     const reserve = { filingId: second, exporterId: nameless, at: NOW };
-    expect(
-      (await reserveBalances(ledger.pool, reserve, (_client, findings) => Promise.resolve(findings)))[0],
-    ).toMatchObject({
+    const [found] = await reserveBalances(ledger.pool, reserve, (_client, findings) => Promise.resolve(findings));
+    expect(found).toMatchObject({
       severity: 'error',
       code: 'mapping_live',
       filingId: first,
@@ -213,8 +187,7 @@ describe('an IEC', () => {
     const [entered, shown, other, fromIrms] = [newIec(), newIec(), newIec(), newIec()];
     const id = await client({ iec: entered });
     const filingId = await open(ledger, `DIFFERS-${entered}`, newRows(), { exporterId: id });
-    const asked = async () =>
-      (await readQuestions(ledger.pool, [filingId])).get(filingId)?.map(({ kind, text }) => [kind, text]) ?? [];
+    const asked = () => askedOf(filingId);
     const question = (...words: string[]) => ['iec_differs', expect.stringMatching(words.join('.*')) as string];
     await learn(id, shown);
     expect(await asked()).toEqual([question(`entered with ${entered}`, `carry ${shown}`, `${shown} is used`)]);
@@ -239,7 +212,7 @@ describe('an IEC', () => {
     const filingId = await open(ledger, `BOTH-${one}`, newRows(), { exporterId: id });
     await Promise.all([learn(id, one), learn(id, two)]);
     expect([one, two]).toContain(await iecOf(id));
-    expect((await readQuestions(ledger.pool, [filingId])).get(filingId)).toMatchObject([{ kind: 'iec_differs' }]);
+    expect(await askedOf(filingId)).toEqual([['iec_differs', expect.any(String)]]);
   });
 
   it('that two readers see change at once is asked about once, and never against itself', async () => {
@@ -253,8 +226,7 @@ describe('an IEC', () => {
       await untilSomebodyWaits(2);
     });
     await readers;
-    const asked = (await readQuestions(ledger.pool, [filingId])).get(filingId) ?? [];
-    expect(asked.map(({ text }) => text)).toEqual([expect.stringContaining(before)]);
+    expect(await askedOf(filingId)).toEqual([['iec_differs', expect.stringContaining(before)]]);
   });
 
   it.each([
@@ -275,11 +247,10 @@ describe('an IEC', () => {
         await attachToIec(db, { mode: 'test', exporterId: id, iec: known, at: NOW });
       });
       await reading;
-      const { rows } = await ledger.pool.query<{ iec: string }>(
-        'SELECT iec FROM parties WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)',
-        [id],
-      );
-      expect((await getExporter(ledger.pool, id))?.iec).toBe(rows[0]?.iec);
+      const both =
+        'SELECT e.iec, p.iec AS party FROM exporters e JOIN parties p USING (party_id) WHERE exporter_id = $1';
+      const [found] = await ledger.select(both, id);
+      expect(found?.['iec']).toBe(found?.['party']);
     },
   );
 
@@ -323,12 +294,9 @@ describe('an IEC', () => {
     await find(`utilisation_differs|${wrong}`, null);
     await find(`theirs_not_ours|${wrong}`, wrong);
     await learn(id, right);
-    const open = await ledger.pool.query(
-      'SELECT kind, party_id AS party FROM questions WHERE exporter_id = $1 AND closed_at IS NULL',
-      [id],
-    );
+    const open = 'SELECT kind, party_id AS party FROM questions WHERE exporter_id = $1 AND closed_at IS NULL';
     // The IRM is still the client's; the certificate was one of the other IEC.
-    expect(open.rows).toEqual([{ kind: 'utilisation_differs', party: await party(id) }]);
+    expect(await ledger.select(open, id)).toEqual([{ kind: 'utilisation_differs', party: await party(id) }]);
   });
 
   it('that becomes known waits for transactions that file for one of the two parties', async () => {
@@ -358,13 +326,11 @@ describe('an IEC', () => {
     await Promise.all(
       [...filings.slice(0, 20), () => learn(nameless, iec), ...filings.slice(20)].map((each) => each()),
     );
-    const { rows: twice } = await ledger.pool.query<{ live: string; told: string }>(
-      `SELECT count(*) AS live, count(collided_with) AS told FROM filing_rows WHERE live AND party_id = $1
-        GROUP BY fingerprint`,
-      [await party(known)],
+    const twice = await ledger.select(
+      'SELECT count(*) = 1 + count(collided_with) AS told FROM filing_rows WHERE live AND party_id = $1 GROUP BY fingerprint',
+      await party(known),
     );
-    expect(twice).toHaveLength(20);
-    for (const { live, told } of twice) expect(Number(live)).toBe(1 + Number(told));
+    expect(twice).toEqual(rows.map(() => ({ told: true })));
   });
 });
 
@@ -408,8 +374,7 @@ describe('certificates', () => {
       needsAttention: true,
       warnings: [{ code: 'certificate_disputed', filingId: first }],
     });
-    expect(await ledger.select('SELECT filing_id AS id FROM certificates WHERE ebrc_number = $1', `C-${iec}`)).toEqual([
-      { id: first },
-    ]);
+    const holder = await ledger.select('SELECT filing_id AS id FROM certificates WHERE ebrc_number = $1', `C-${iec}`);
+    expect(holder).toEqual([{ id: first }]);
   });
 });

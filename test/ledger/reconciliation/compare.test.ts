@@ -14,7 +14,17 @@ import { withTransaction } from '../../../src/ledger/pool';
 import { markBad } from '../../../src/ledger/vault/credentials';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
 import { useTestDatabase } from '../../support/postgres';
-import { EXPORTER, knowExporter, move, NOW, open, readBalance, recordProgress, rowsOf } from '../filing-support';
+import {
+  customerRecord,
+  EXPORTER,
+  knowExporter,
+  move,
+  NOW,
+  open,
+  readBalance,
+  recordProgress,
+  rowsOf,
+} from '../filing-support';
 import { releaseUnsent } from '../ledger-steps';
 
 const ledger = useTestDatabase();
@@ -39,6 +49,11 @@ async function reconcile(minutes: number): ReturnType<typeof compareParty> {
     at,
   });
 }
+const lookAtPdf = (digit: string, problem: 'damaged' | null) =>
+  savePdfChecks(ledger.pool, { partyId, looks: [{ eBRCNumber: 'EB5', found: digit.repeat(64), problem }], at: NOW });
+/** A reconciliation at this minute opens and closes so many findings, and leaves so many open. */
+const comesTo = async (minutes: number, opened: number, closed: number, open: number) =>
+  expect(await reconcile(minutes)).toEqual({ opened, closed, open });
 const findings = async () =>
   (await listFindings(ledger.pool, { mode: 'test', partyId })).map(({ lastSeenAt: _, ageDays: __, ...rest }) => rest);
 
@@ -51,9 +66,7 @@ beforeAll(async () => {
   authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
 });
 
-it('finds nothing in a settled ledger', async () => {
-  expect(await reconcile(60)).toEqual({ opened: 0, closed: 0, open: 0 });
-});
+it('finds nothing in a settled ledger', () => comesTo(60, 0, 0, 0));
 
 it('keeps what a later call has shown where the answer of an earlier one comes after it', async () => {
   const shown = async (status: string, askedAt: Date) => {
@@ -63,18 +76,16 @@ it('keeps what a later call has shown where the answer of an earlier one comes a
   await shown('Issued', NOW);
   await shown('Cancelled', ISSUED);
   await shown('Issued', new Date(ISSUED.getTime() - 1));
-  const { rows } = await ledger.pool.query(
-    `SELECT status, (SELECT count(*)::int FROM certificate_changes WHERE ebrc_number = 'EB-LATE') AS changes
-       FROM certificates WHERE ebrc_number = 'EB-LATE'`,
-  );
-  expect(rows).toEqual([{ status: 'Cancelled', changes: 1 }]);
+  const changes = `SELECT count(*)::int FROM certificate_changes WHERE ebrc_number = 'EB-LATE'`;
+  const known = `SELECT status, (${changes}) AS changes FROM certificates WHERE ebrc_number = 'EB-LATE'`;
+  expect(await ledger.select(known)).toEqual([{ status: 'Cancelled', changes: 1 }]);
   await ledger.pool.query(`DELETE FROM certificates WHERE ebrc_number = 'EB-LATE'`);
 });
 
 it('takes another spelling of a status for the same status', async () => {
   const asRead = authority;
   authority = asRead.map((detail) => ({ ...detail, eBRCStatus: ` ${detail.eBRCStatus?.toUpperCase() ?? ''} ` }));
-  expect(await reconcile(80)).toEqual({ opened: 0, closed: 0, open: 0 });
+  await comesTo(80, 0, 0, 0);
   authority = asRead;
 });
 
@@ -85,12 +96,12 @@ it('reports of an overdue filing whether the outcome or only certificates are mi
       [state, open],
     );
   await set('overdue', true);
-  expect(await reconcile(90)).toEqual({ opened: 1, closed: 0, open: 1 });
+  await comesTo(90, 1, 0, 1);
   expect(await findings()).toMatchObject([
     { kind: 'filing_overdue', reason: expect.stringContaining('certificates cannot be fetched yet') as string },
   ]);
   await set('certified', false);
-  expect(await reconcile(95)).toEqual({ opened: 0, closed: 1, open: 0 });
+  await comesTo(95, 0, 1, 0);
 });
 
 it('reports the certificate of a row that was cancelled before it was first read', async () => {
@@ -99,13 +110,13 @@ it('reports the certificate of a row that was cancelled before it was first read
     ledger.pool.query(`UPDATE certificates SET first_status = $1 WHERE ebrc_number = 'EB4'`, [status]);
   authority = asRead.map((detail) => (detail.eBRCNumber === 'EB4' ? { ...detail, eBRCStatus: 'CANCELLED' } : detail));
   await firstReadAs('Cancelled');
-  expect(await reconcile(100)).toEqual({ opened: 1, closed: 0, open: 1 });
+  await comesTo(100, 1, 0, 1);
   expect(await findings()).toMatchObject([
     { kind: 'status_changed', eBRCNumber: 'EB4', reason: 'the status is CANCELLED since it was first read' },
   ]);
   authority = asRead;
   await firstReadAs('Issued');
-  expect(await reconcile(105)).toEqual({ opened: 0, closed: 1, open: 0 });
+  await comesTo(105, 0, 1, 0);
 });
 
 it('finds exactly the differences there are, and nothing new the second time', async () => {
@@ -119,13 +130,9 @@ it('finds exactly the differences there are, and nothing new the second time', a
     { ...doubled, eBRCNumber: 'EBDOUBLE' },
     { ...doubled, eBRCNumber: 'EBFOREIGN', sbCumInvoiceNumber: '999' },
   ];
-  await savePdfChecks(ledger.pool, {
-    partyId,
-    looks: [{ eBRCNumber: 'EB5', found: 'a'.repeat(64), problem: 'damaged' }],
-    at: NOW,
-  });
+  await lookAtPdf('a', 'damaged');
   await readBalance(ledger, 4_000, new Date(ISSUED.getTime() + HOUR_MS));
-  expect(await reconcile(120)).toEqual({ opened: 7, closed: 0, open: 7 });
+  await comesTo(120, 7, 0, 7);
   const first = await findings();
   expect(
     first.map(({ kind, eBRCNumber, irmNumber, amount }) => [kind, eBRCNumber ?? irmNumber, amount]).sort(),
@@ -146,7 +153,7 @@ it('finds exactly the differences there are, and nothing new the second time', a
     status_changed: { ours: { eBRCStatus: 'Issued' }, theirs: { eBRCStatus: 'Cancelled' } },
     theirs_not_ours: { ours: null },
   });
-  expect(await reconcile(180)).toEqual({ opened: 0, closed: 0, open: 7 });
+  await comesTo(180, 0, 0, 7);
   expect(await findings()).toEqual(first);
 });
 
@@ -169,15 +176,11 @@ it('keeps what it found, with its age, while an answer shows nothing at all or n
 
 it('closes what is gone, and keeps the rest', async () => {
   authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
-  await savePdfChecks(ledger.pool, {
-    partyId,
-    looks: [{ eBRCNumber: 'EB5', found: 'f'.repeat(64), problem: null }],
-    at: NOW,
-  });
-  expect(await reconcile(240)).toEqual({ opened: 0, closed: 6, open: 1 });
+  await lookAtPdf('f', null);
+  await comesTo(240, 0, 6, 1);
   expect((await findings()).map(({ kind }) => kind)).toEqual(['utilisation_differs']);
   await readBalance(ledger, 5_000, new Date(ISSUED.getTime() + 2 * HOUR_MS));
-  expect(await reconcile(300)).toEqual({ opened: 0, closed: 1, open: 0 });
+  await comesTo(300, 0, 1, 0);
 });
 
 it('expects neither that the authority gives the amount of a cancelled certificate back nor that it does not', async () => {
@@ -195,19 +198,18 @@ it('expects neither that the authority gives the amount of a cancelled certifica
 });
 
 it('keeps the finding of a damaged PDF until it was fetched again', async () => {
-  const found = 'a'.repeat(64);
-  await savePdfChecks(ledger.pool, { partyId, looks: [{ eBRCNumber: 'EB5', found, problem: 'damaged' }], at: NOW });
-  expect(await reconcile(310)).toEqual({ opened: 1, closed: 0, open: 1 });
+  await lookAtPdf('a', 'damaged');
+  await comesTo(310, 1, 0, 1);
   const [damaged] = await findings();
   await markPdfMissing(ledger.pool, partyId, 'EB5');
-  expect(await reconcile(320)).toEqual({ opened: 0, closed: 0, open: 1 });
+  await comesTo(320, 0, 0, 1);
   const reason = 'the file was not the one that was stored; it was set aside, and could not be fetched again';
   expect(await findings()).toMatchObject([
     { id: damaged?.id, kind: 'pdf_damaged', firstSeenAt: damaged?.firstSeenAt, reason },
   ]);
   const pdf = { document: 'EB5.pdf', sha256: 'b'.repeat(64), bytes: 1_000, at: NOW };
   await markArchived(ledger.pool, { exporterId: EXPORTER, eBRCNumber: 'EB5', ...pdf });
-  expect(await reconcile(330)).toEqual({ opened: 0, closed: 1, open: 0 });
+  await comesTo(330, 0, 1, 0);
 });
 
 it('shows a certificate of a row that was abandoned after it was sent, until the row has its outcome', async () => {
@@ -223,7 +225,7 @@ it('shows a certificate of a row that was abandoned after it was sent, until the
   const known = authority;
   const late = rows.flatMap((row, n) => row.map(({ mapping }) => detailOf(`EBLATE${n}`, mapping, ISSUED)));
   authority = [...known, ...late];
-  expect(await reconcile(340)).toEqual({ opened: 3, closed: 0, open: 3 });
+  await comesTo(340, 3, 0, 3);
   const reason = 'document, date, amount and currency are those of a row that was abandoned after it was sent';
   expect(await findings()).toMatchObject(
     filings.map((filingId, n) => ({ kind: 'theirs_not_ours', eBRCNumber: `EBLATE${n}`, filingId, reason })),
@@ -240,7 +242,7 @@ it('shows a certificate of a row that was abandoned after it was sent, until the
     await detachFreed(client, freed);
   });
   expect(await asks()).toEqual([true, false, true]);
-  expect(await reconcile(345)).toEqual({ opened: 0, closed: 0, open: 3 });
+  await comesTo(345, 0, 0, 3);
   expect(await asks()).toEqual([true, false, false]);
   const certificates = [{ position: 0, eBRCNumber: 'EBLATE0', eBRCDate: null }];
   const of = { filingId: certified, submission: 1, exporterId: EXPORTER, certificates, at: NOW };
@@ -252,35 +254,24 @@ it('shows a certificate of a row that was abandoned after it was sent, until the
   ]);
   await ledger.pool.query('DELETE FROM filing_rows WHERE filing_id = $1', [certified]);
   authority = known;
-  expect(await reconcile(350)).toEqual({ opened: 0, closed: 2, open: 0 });
+  await comesTo(350, 0, 2, 0);
 });
 
 it('shows rows that hold one mapping since two clients turned out to be one exporter, until one of them gives way', async () => {
   const other = 'exporter-without-iec';
-  const nothing = { companyName: null, iec: null, address: null, dgftApiStatus: null };
-  const customer = { id: other, name: 'Asha', email: 'other@example.test', isActive: true, hasDgftCredentials: true };
-  await saveExporter(ledger.pool, { ...customer, ...nothing }, 'test', NOW);
-  const [row] = ROWS;
-  if (!row) throw new Error('no rows');
-  const second = await open(ledger, 'SECOND', rowsOf(row), { exporterId: other });
+  await saveExporter(ledger.pool, { ...customerRecord(other), iec: null }, 'test', NOW);
+  const second = await open(ledger, 'SECOND', rowsOf(...ROWS.slice(0, 1)), { exporterId: other });
   await learnIec(ledger.pool, { exporterId: other, iec: 'AAGCM4521K', source: 'status', at: NOW });
-  expect(await reconcile(360)).toEqual({ opened: 1, closed: 0, open: 1 });
-  expect(await findings()).toMatchObject([
-    {
-      kind: 'duplicate_certificate',
-      filingId: second,
-      row: 1,
-      amount: '1000',
-      ours: { filingId: second, state: 'planned' },
-      theirs: { eBRCNumber: 'EB1', state: 'certified' },
-      reason: expect.stringMatching(/holds the same mapping/u) as string,
-    },
-  ]);
-  expect(await reconcile(370)).toEqual({ opened: 0, closed: 0, open: 1 });
+  await comesTo(360, 1, 0, 1);
+  const sides = { ours: { filingId: second, state: 'planned' }, theirs: { eBRCNumber: 'EB1', state: 'certified' } };
+  const reason = expect.stringMatching(/holds the same mapping/u) as string;
+  const found = { kind: 'duplicate_certificate', filingId: second, row: 1, amount: '1000', ...sides, reason };
+  expect(await findings()).toMatchObject([found]);
+  await comesTo(370, 0, 0, 1);
   await withTransaction(ledger.pool, (client) =>
     releaseUnsent(client, { filingId: second, state: 'withdrawn', at: NOW }),
   );
-  expect(await reconcile(380)).toEqual({ opened: 0, closed: 1, open: 0 });
+  await comesTo(380, 0, 1, 0);
 });
 
 it('asks as a client whose credentials are not known to be bad, and as no other', async () => {

@@ -243,11 +243,12 @@ describe('where a filing stands when its intent is recorded', () => {
     expect(both.map(({ reserved }) => reserved).sort()).toEqual([0, 1]);
   });
 
-  it('keeps what the check of the balances warns of', async () => {
-    const { warnings } = await needFiling(
-      ledger.pool,
-      (await opened([3_000], {}, { irmIfscCode: 'OTHR0000001' })).filingId,
-    );
-    expect(warnings).toMatchObject([{ code: 'irm_ifsc_differs' }]);
+  it.each<[string, Partial<Mapping>]>([
+    ['irm_ifsc_differs', { irmIfscCode: 'OTHR0000001' }],
+    ['iec_unknown', {}],
+  ])('keeps what the check of the balances warns of: %s', async (code, mapping) => {
+    if (code === 'iec_unknown') await ledger.pool.query('UPDATE exporters SET iec = NULL, iec_source = NULL');
+    const { warnings } = await needFiling(ledger.pool, (await opened([3_000], {}, mapping)).filingId);
+    expect(warnings).toMatchObject([{ code }]);
   });
 });

@@ -1,12 +1,12 @@
 import { TEST_CADENCE } from '../../support/settings';
 import { filingDateInKolkata } from '../../../src/domain/dates';
-import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
-import type { Mapping } from '../../../src/domain/filing/mapping';
+import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { readSent, noteCertificatesRead, recordLook } from '../../../src/ledger/submissions/lost-time';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';
 import { countSend } from '../../../src/ledger/sends/conclusion';
 import { detailOf } from '../../reports/ledger-of-a-month';
@@ -25,17 +25,26 @@ import { newStore, SETTINGS, useLedgerPutBack } from './put-back';
 
 const ledger = useLedgerPutBack();
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, open, mark, read, answer, word, rows } = attemptSteps(ledger);
+const { filing, opened, open, mark, count, read, answer, word, rows } = attemptSteps(ledger);
 
 beforeEach(async () => {
   store = await newStore();
 });
 
-const restored = () =>
-  documentsRestored(ledger.pool, store, { at: minutesLater(60), by: 'ravi', waitMs: 8 * 60 * 60_000 });
+const RESTORE = { at: minutesLater(60), by: 'ravi', waitMs: 8 * 60 * 60_000 };
+const restored = (more: Partial<typeof RESTORE> = {}) => documentsRestored(ledger.pool, store, { ...RESTORE, ...more });
 
 /** When the exporter's certificates may be read for filings to go on. */
 const UNTIL = minutesLater(60 + 8 * 60);
+const AFTER = minutesLater(60 + 8 * 60 + 1);
+const days = (n: number) => minutesLater(n * 24 * 60);
+const GOES_ON = { outcome: 'attempt', verdict: 'open' };
+const outcome = (outcome: string, why: RegExp | string) => ({ outcome, why: expect.stringMatching(why) as string });
+const mappingOf = async (filingId: string) => {
+  const [row] = await readRows(ledger.pool, filingId);
+  if (!row) throw new Error('no row');
+  return row.mapping;
+};
 
 /** A look at the certificates, back to the copy; complete where there is no problem. */
 const look = (
@@ -91,14 +100,11 @@ it('leaves nothing unsent that may have been sent in the time that is lost', asy
 it('lets a new filing wait until its exporter’s certificates were read long enough after it', async () => {
   await restored();
   const filingId = await filing();
-  const until = minutesLater(60 + 8 * 60);
-  expect(await open(filingId)).toMatchObject({ outcome: 'wait', until: until.getTime() });
+  expect(await open(filingId)).toMatchObject({ outcome: 'wait', until: UNTIL.getTime() });
   await lookAfterRestore(minutesLater(120));
   expect(await open(filingId)).toMatchObject({ outcome: 'wait' });
-  await lookAfterRestore(until);
-  const opened = await open(filingId);
-  expect(opened).toMatchObject({ outcome: 'attempt', verdict: 'open' });
-  expect(partsOfAttemptId(opened.outcome === 'attempt' ? opened.attemptId : '')).toMatchObject({ filingId });
+  await lookAfterRestore(UNTIL);
+  expect(await open(filingId)).toMatchObject({ ...GOES_ON, attemptId: attemptIdOf(filingId, 1, 1) });
 });
 
 /** The authority shows a certificate of a filing's row, issued at `at`, and all of them have been read. */
@@ -108,13 +114,8 @@ async function certified(
   at: Date | null = minutesLater(30),
   more: Partial<CertificateDetailRecord> = {},
 ): Promise<void> {
-  const { rows: found } = await ledger.pool.query<{ mapping: Mapping }>(
-    'SELECT mapping FROM filing_rows WHERE filing_id = $1',
-    [filingId],
-  );
-  const [row] = found;
-  if (!row) throw new Error('no row');
-  const detail = { ...detailOf(eBRCNumber, row.mapping, at ?? NOW), ...(at ? {} : { eBRCDate: null }), ...more };
+  const dated = at ? {} : { eBRCDate: null };
+  const detail = { ...detailOf(eBRCNumber, await mappingOf(filingId), at ?? NOW), ...dated, ...more };
   await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [detail], at: UNTIL });
   await lookAfterRestore(UNTIL);
 }
@@ -153,7 +154,7 @@ it('does not send again what was certified in the time that is lost with an amou
   // What was issued after the lost time is another remittance's of the document.
   const later = await filing();
   await certified(later, 'EBLATER', minutesLater(3 * 24 * 60), { realisedValueFCC: 91 });
-  expect(await open(later)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+  expect(await open(later)).toMatchObject(GOES_ON);
 });
 
 it('needs two persons for “not filed” while such a certificate agrees, who name it', async () => {
@@ -162,12 +163,10 @@ it('needs two persons for “not filed” while such a certificate agrees, who n
   await certified(filingId, 'EBLOST');
   const attemptId = await doubted(filingId);
   await look(UNTIL);
-  const at = minutesLater(60 + 8 * 60 + 1);
-  const why = expect.stringContaining('EBLOST') as string;
-  expect(await word({ filingId, attemptId, by: 'ravi', at })).toEqual({ outcome: 'refused', why });
-  const named = { filingId, attemptId, at, notOurs: ['EBLOST'] };
-  expect(await word({ ...named, by: 'ravi' })).toEqual({ outcome: 'stands', why });
-  expect(await word({ ...named, by: 'Ravi' })).toEqual({ outcome: 'stands', why });
+  const of = { filingId, attemptId, at: AFTER };
+  expect(await word({ ...of, by: 'ravi' })).toEqual(outcome('refused', 'EBLOST'));
+  const named = { ...of, notOurs: ['EBLOST'] };
+  for (const by of ['ravi', 'Ravi']) expect(await word({ ...named, by })).toEqual(outcome('stands', 'EBLOST'));
   expect(await word({ ...named, by: 'meera' })).toEqual({ outcome: 'again' });
 });
 
@@ -175,16 +174,15 @@ it('believes nobody that something was not filed before the certificates of the 
   const filingId = await filing();
   await restored();
   const attemptId = await doubted(filingId);
-  const say = (at: Date, by = 'ravi') => word({ filingId, attemptId, by, at });
-  const early = { outcome: 'refused', why: expect.stringContaining(UNTIL.toISOString()) as string };
-  expect(await say(minutesLater(60 + 4 * 60))).toEqual(early);
-  const unread = { outcome: 'refused', why: expect.stringContaining('no complete look') as string };
+  const say = (at: Date) => word({ filingId, attemptId, by: 'ravi', at });
+  expect(await say(minutesLater(60 + 4 * 60))).toEqual(outcome('refused', UNTIL.toISOString()));
+  const unread = outcome('refused', 'no complete look');
   expect(await say(UNTIL)).toEqual(unread);
   await look(minutesLater(60 + 4 * 60));
   expect(await say(UNTIL)).toEqual(unread);
   await look(UNTIL);
   await readBalancesAgain(ledger, EXPORTER, UNTIL);
-  expect(await say(minutesLater(60 + 8 * 60 + 1))).toEqual({ outcome: 'again' });
+  expect(await say(AFTER)).toEqual({ outcome: 'again' });
 });
 
 it.each([
@@ -196,24 +194,20 @@ it.each([
   const attemptId = await doubted(filingId);
   await look(UNTIL);
   if (available !== null) await readBalance(ledger, available, UNTIL);
-  const said = { filingId, attemptId, at: minutesLater(60 + 8 * 60 + 1) };
-  expect(await word({ ...said, by: 'ravi' })).toEqual({ outcome: 'stands', why: expect.stringMatching(why) as string });
+  const said = { filingId, attemptId, at: AFTER };
+  expect(await word({ ...said, by: 'ravi' })).toEqual(outcome('stands', why));
   expect(await word({ ...said, by: 'meera' })).toEqual({ outcome: 'again' });
 });
 
 it('counts a certificate of the lost time against “not filed”, although it was issued long before the restore', async () => {
   const filingId = await filing();
-  const { rows: found } = await ledger.pool.query<{ mapping: Mapping }>('SELECT mapping FROM filing_rows');
-  const days = (n: number) => minutesLater(n * 24 * 60);
-  await documentsRestored(ledger.pool, store, { at: days(20), by: 'ravi', waitMs: 0 });
+  await restored({ at: days(20), waitMs: 0 });
   const attemptId = await doubted(filingId);
-  const detail = detailOf('EBLOSTLATER', found[0]!.mapping, days(5));
-  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [detail], at: days(20) });
+  const details = [detailOf('EBLOSTLATER', await mappingOf(filingId), days(5))];
+  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details, at: days(20) });
   await look(days(21));
-  expect(await word({ filingId, attemptId, by: 'ravi', at: days(22) })).toEqual({
-    outcome: 'refused',
-    why: expect.stringContaining('EBLOSTLATER') as string,
-  });
+  const said = { filingId, attemptId, by: 'ravi', at: days(22) };
+  expect(await word(said)).toEqual(outcome('refused', 'EBLOSTLATER'));
 });
 
 it('takes a certificate without a day of issue for one of the time that is lost, and none from before it', async () => {
@@ -222,26 +216,25 @@ it('takes a certificate without a day of issue for one of the time that is lost,
   await certified(undated, 'EBUNDATED', null);
   await certified(earlier, 'EBEARLIER', minutesLater(-100 * 24 * 60));
   await doubted(undated);
-  expect(await open(earlier)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+  expect(await open(earlier)).toMatchObject(GOES_ON);
 });
 
 it('does not send an equal tranche whose certificate another filing took since the restore', async () => {
   const taker = await filing();
   await restored();
   const filingId = await filing();
+  const taken = (number: string, ago: string) =>
+    ledger.select(
+      `UPDATE certificates SET filing_id = $1, position = 0, claimed_at = clock_timestamp() - $3::interval WHERE ebrc_number = $2`,
+      ...[taker, number, ago],
+    );
   await certified(filingId, 'EBTWIN');
-  await ledger.pool.query(
-    `UPDATE certificates SET filing_id = $1, position = 0, claimed_at = clock_timestamp() WHERE ebrc_number = 'EBTWIN'`,
-    [taker],
-  );
+  await taken('EBTWIN', '0');
   await doubted(filingId);
-  const [before] = [await filing()];
+  const before = await filing();
   await certified(before, 'EBBEFORE');
-  await ledger.pool.query(
-    `UPDATE certificates SET filing_id = $1, position = 0, claimed_at = clock_timestamp() - interval '1 hour' WHERE ebrc_number = 'EBBEFORE'`,
-    [taker],
-  );
-  expect(await open(before)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+  await taken('EBBEFORE', '1 hour');
+  expect(await open(before)).toMatchObject(GOES_ON);
 });
 
 it('doubts a whole submission for one of its rows, whichever client of the IEC the certificate was read for', async () => {
@@ -273,22 +266,19 @@ it('doubts a new filing where no look since was complete: an outage may show not
   await doubted(filingId);
   const other = await filing();
   await lookAfterRestore(minutesLater(60 + 9 * 60));
-  expect(await open(other)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+  expect(await open(other)).toMatchObject(GOES_ON);
 });
 
 it('lets nothing be opened to be sent wherever the command is interrupted', async () => {
   const recordsAfter = () => Promise.reject(new Error('the store is away'));
   const broken = Object.assign(Object.create(store) as typeof store, { recordsAfter });
-  const again = { at: minutesLater(60), by: 'ravi', waitMs: 8 * 60 * 60_000 };
-  await expect(documentsRestored(ledger.pool, broken, again)).rejects.toThrow();
+  await expect(documentsRestored(ledger.pool, broken, RESTORE)).rejects.toThrow();
   expect(await open(await filing())).toMatchObject({ outcome: 'wait', until: UNTIL.getTime() });
 });
 
 it('waits for the longest settle window of a sender, whatever that of the command is', async () => {
-  await ledger.pool.query('UPDATE attempts SET settle_ms = $2 WHERE attempt_id = $1', [
-    await opened(await filing()),
-    9 * 60 * 60_000,
-  ]);
+  const settle = 'UPDATE attempts SET settle_ms = $2 WHERE attempt_id = $1';
+  await ledger.select(settle, await opened(await filing()), 9 * 60 * 60_000);
   await restored();
   expect(await open(await filing())).toMatchObject({ outcome: 'wait', until: minutesLater(60 + 9 * 60).getTime() });
 });
@@ -304,41 +294,24 @@ it('sends nothing for an exporter whose certificates cannot be read', async () =
 
 it('goes back as far as before when the command is given again later', async () => {
   await filing();
-  const from = () =>
-    ledger.pool
-      .query<{ from: Date }>('SELECT certificates_from AS from FROM ledger_identity')
-      .then(({ rows: [row] }) => row?.from);
-  const later = (minutes: number) =>
-    documentsRestored(ledger.pool, store, { at: minutesLater(minutes), by: 'ravi', waitMs: 0 });
-  await later(3 * 24 * 60);
-  const first = await from();
-  expect(first).toEqual(minutesLater(-24 * 60));
-  await later(4 * 24 * 60);
-  expect(await from()).toEqual(first);
+  for (const day of [3, 4]) {
+    await restored({ at: days(day), waitMs: 0 });
+    const from = await ledger.select('SELECT certificates_from AS from FROM ledger_identity');
+    expect(from).toEqual([{ from: days(-1) }]);
+  }
 });
 
 it('makes a store that has lost sends, or is another one, the ledger’s store', async () => {
-  const sent = await opened(await filing());
-  const marked = await mark(sent, 'a');
-  await countSend(ledger.pool, store, {
-    ...SETTINGS,
-    number: marked.marked ? marked.sendNumber : 0,
-    attemptId: sent,
-    sender: 'a',
-    at: NOW,
-  });
-  expect(await readLedgerStatus(ledger.pool, store)).toMatchObject({ whole: true, sendNumber: 1, newestInStore: 1 });
+  const expectStatus = async (status: object) =>
+    expect(await readLedgerStatus(ledger.pool, store)).toMatchObject(status);
+  await count(await opened(await filing()), store);
+  await expectStatus({ whole: true, sendNumber: 1, newestInStore: 1 });
   store = await newStore();
-  expect(await readLedgerStatus(ledger.pool, store)).toMatchObject({ whole: false, newestInStore: null });
+  await expectStatus({ whole: false, newestInStore: null });
   await restored();
-  expect(await readLedgerStatus(ledger.pool, store)).toMatchObject({
-    whole: true,
-    sendNumber: 2,
-    newestInStore: 2,
-    problem: null,
-    filingsWaitUntil: minutesLater(60 + 8 * 60).toISOString(),
-  });
+  const filingsWaitUntil = UNTIL.toISOString();
+  await expectStatus({ whole: true, sendNumber: 2, newestInStore: 2, problem: null, filingsWaitUntil });
   // Again, as an operator who is not sure gives it: nothing that is known is lost.
   await restored();
-  expect(await readLedgerStatus(ledger.pool, store)).toMatchObject({ whole: true });
+  await expectStatus({ whole: true });
 });

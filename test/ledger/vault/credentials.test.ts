@@ -16,6 +16,7 @@ import {
 import { consentsOf } from '../../support/consents';
 import { saveExporter } from '../../../src/ledger/exporters/exporters';
 import { createVault, handIn } from '../../../src/ledger/vault/vault';
+import { customerRecord } from '../filing-support';
 import { useTestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
 import { fuseBlownUntil, pruneFailedChecks, recordFailedCheck } from '../../../src/ledger/vault/credential-fuse';
@@ -29,9 +30,7 @@ beforeAll(async () => {
 
 async function newExporter(): Promise<string> {
   const id = randomUUID();
-  const nothing = { companyName: null, iec: null, address: null, isActive: null, hasDgftCredentials: null };
-  const customer = { id, name: 'Asha', email: `${id}@example.test`, ...nothing, dgftApiStatus: null };
-  await saveExporter(database.pool, customer, 'test', new Date());
+  await saveExporter(database.pool, { ...customerRecord(id), iec: null }, 'test', new Date());
   return id;
 }
 
@@ -40,8 +39,15 @@ const secret = () =>
 const register = (exporterId: string, secretRef: string) =>
   addCredentials(database.pool, vault, { mode: 'test', exporterId, secretRef });
 const add = async (exporterId: string) => register(exporterId, await secret());
-const held = async () =>
-  (await database.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM vault_secrets')).rows[0]?.n ?? 0;
+const held = async () => (await database.select('SELECT FROM vault_secrets')).length;
+/** An exporter whose submissions so far were all valid. */
+async function exporterWith(valid: number): Promise<string> {
+  const exporterId = await newExporter();
+  for (let n = 0; n < valid; n += 1) await markValid(database.pool, exporterId, await add(exporterId));
+  return exporterId;
+}
+const expectCurrent = async (exporterId: string, credentials: object) =>
+  expect(await currentCredentials(database.pool, exporterId)).toMatchObject(credentials);
 
 it('numbers submissions, the same one once, however many come at a time', async () => {
   const exporterId = await newExporter();
@@ -58,9 +64,9 @@ it('has as current what the service took last: a rejected submission changes not
   expect(await currentCredentials(pool, exporterId)).toBeNull();
   await markValid(pool, exporterId, await add(exporterId));
   await markRejected(pool, exporterId, await add(exporterId), 'credentials_rejected');
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 1, state: 'valid', reason: null });
+  await expectCurrent(exporterId, { version: 1, state: 'valid', reason: null });
   await markValid(pool, exporterId, await add(exporterId));
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 3, state: 'valid' });
+  await expectCurrent(exporterId, { version: 3, state: 'valid' });
 });
 
 it('keeps the secret of the current version alone', async () => {
@@ -79,43 +85,35 @@ it('keeps the secret of the current version alone', async () => {
 
 it('marks bad only what is current', async () => {
   const { pool } = database;
-  const exporterId = await newExporter();
-  await markValid(pool, exporterId, await add(exporterId));
-  await markValid(pool, exporterId, await add(exporterId));
+  const exporterId = await exporterWith(2);
   expect(await markBad(pool, exporterId, 1, 'credentials_invalid')).toBe(false);
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 2, state: 'valid' });
+  await expectCurrent(exporterId, { version: 2, state: 'valid' });
   expect(await markBad(pool, exporterId, 2, 'account_locked')).toBe(true);
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({
-    version: 2,
-    state: 'bad',
-    reason: 'account_locked',
-  });
+  await expectCurrent(exporterId, { version: 2, state: 'bad', reason: 'account_locked' });
 });
 
 it('puts bad credentials on record that were never submitted here', async () => {
   const { pool } = database;
   const exporterId = await newExporter();
   expect(await markBad(pool, exporterId, 0, 'credentials_invalid')).toBe(true);
-  expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 1, state: 'bad' });
+  await expectCurrent(exporterId, { version: 1, state: 'bad' });
   expect(await markBad(pool, exporterId, 0, 'credentials_invalid')).toBe(false);
-  expect(await registerWaiter(pool, { workflowId: randomUUID(), exporterId, versionSeen: 0 })).toEqual({
-    retryNow: false,
-  });
+  const waiter = { workflowId: randomUUID(), exporterId, versionSeen: 0 };
+  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
 });
 
 it('tells a waiter to retry at once when newer credentials are valid already', async () => {
   const { pool } = database;
-  const exporterId = await newExporter();
-  await markValid(pool, exporterId, await add(exporterId));
+  const exporterId = await exporterWith(1);
   const workflowId = randomUUID();
   const waiter = { workflowId, exporterId, versionSeen: 1 };
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
+  const expectRetry = async (retryNow: boolean) => expect(await registerWaiter(pool, waiter)).toEqual({ retryNow });
+  for (const _ of [1, 2]) await expectRetry(false);
   expect(await waitersOf(pool, exporterId)).toEqual([waiter]);
   const next = await add(exporterId);
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
+  await expectRetry(false);
   await markValid(pool, exporterId, next);
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: true });
+  await expectRetry(true);
   expect(await waitersOf(pool, exporterId)).toEqual([]);
   await registerWaiter(pool, { ...waiter, versionSeen: 2 });
   await removeWaiter(pool, workflowId);
@@ -124,8 +122,7 @@ it('tells a waiter to retry at once when newer credentials are valid already', a
 
 it('loses no wake-up: a waiter sees the new version, or whoever made it valid sees the waiter', async () => {
   const { pool } = database;
-  const exporterId = await newExporter();
-  await markValid(pool, exporterId, await add(exporterId));
+  const exporterId = await exporterWith(1);
   const next = await add(exporterId);
   const workflowId = randomUUID();
   // Holds the registration between its look at the versions and its own row: the moment in which a wake-up could be
@@ -133,12 +130,8 @@ it('loses no wake-up: a waiter sees the new version, or whoever made it valid se
   const holder = await pool.connect();
   await holder.query('BEGIN; LOCK TABLE credential_waiters IN SHARE MODE');
   const registered = registerWaiter(pool, { workflowId, exporterId, versionSeen: 1 });
-  await eventually(async () => {
-    const { rows } = await pool.query(
-      `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'credential_waiters'::regclass`,
-    );
-    return rows.length > 0;
-  });
+  const waits = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'credential_waiters'::regclass`;
+  await eventually(async () => (await pool.query(waits)).rowCount !== 0);
   const seen = markValid(pool, exporterId, next).then(() => waitersOf(pool, exporterId));
   await Promise.race([seen, new Promise((resolve) => setTimeout(resolve, 300))]);
   await holder.query('COMMIT');
@@ -150,14 +143,8 @@ it('loses no wake-up: a waiter sees the new version, or whoever made it valid se
 it('records a consent once, with a hash that shows a change', async () => {
   const { pool } = database;
   const exporterId = await newExporter();
-  const consent = {
-    mode: 'test' as const,
-    exporterId,
-    username: 'asha.portal',
-    givenBy: 'asha',
-    givenAt: new Date('2026-11-21T06:00:00Z'),
-    statement: 'I consent.',
-  };
+  const given = { givenBy: 'asha', givenAt: new Date('2026-11-21T06:00:00Z'), statement: 'I consent.' };
+  const consent = { mode: 'test' as const, exporterId, username: 'asha.portal', ...given };
   await recordConsent(pool, consent);
   await recordConsent(pool, consent);
   const [row, ...others] = await consentsOf(pool, exporterId);

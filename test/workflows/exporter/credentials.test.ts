@@ -3,6 +3,7 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import { ApiError } from '../../../src/api/errors/api-error';
 import { credentialsWorkflowId } from '../../../src/domain/names';
 import { consentsOf } from '../../support/consents';
+import { eventually } from '../../support/processes';
 import { currentCredentials, registerWaiter, waitersOf } from '../../../src/ledger/vault/credentials';
 import { submitCredentialsUpdate } from '../../../src/workflows/messages';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
@@ -47,7 +48,7 @@ it('validates new credentials, stores the consent, and signals every workflow th
   await changeAtPortal(username, 'New-Password-3');
   // A real workflow that waits: an onboarding of another exporter is told by the same signal that a filing takes.
   const waiter = await stage.onboard({ email: 'waiter@example.test' });
-  await stage.until(waiter, 'needs_credentials');
+  expect((await stage.until(waiter, 'needs_credentials')).message).toMatch(/No portal credentials/u);
   const gone = `file/test/${randomUUID()}`;
   const { pool } = stage.ledger;
   await registerWaiter(pool, { workflowId: waiter.workflowId, exporterId, versionSeen: 1 });
@@ -99,6 +100,16 @@ it('checks several submissions in the order in which they came', async () => {
     .calls({ operation: 'check-dgft-credentials' })
     .filter((call) => call.platformCustomerId === exporterId);
   expect(checks.map(({ status }) => status)).toEqual([201, 400, 400, 201]);
+});
+
+it('goes on at the next worker where its own ends while the portal cannot be asked', async () => {
+  const { username, exporterId } = await readyExporter('death@example.test');
+  stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '502-with-code', times: 2 });
+  const handle = await submit(exporterId, await stage.secret(username));
+  await eventually(() => stage.sandbox.faults().some(({ applied }) => applied > 0));
+  await stage.worker.stop();
+  await stage.worker.start();
+  expect(await handle.result()).toMatchObject({ state: 'ready' });
 });
 
 it('reports a pending activation without waiting for it', async () => {

@@ -85,6 +85,13 @@ describe('create or adopt', () => {
     }
   });
 
+  it('adopts where one side has no IEC', async () => {
+    const id = await existing({ email: 'noiec@example.test' });
+    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+    const handle = await stage.onboard({ email: 'noiec@example.test', iec: 'ABCDE12345', credentialsRef });
+    expect(await handle.result()).toMatchObject({ state: 'ready', exporterId: id });
+  });
+
   it.each([
     ['name', { name: 'Somebody Else' }, /name is "Somebody Else"/u],
     ['IEC', { iec: 'ZZZZZ99999' }, /IEC is "ZZZZZ99999", not "ABCDE12345"/u],
@@ -191,6 +198,16 @@ describe('the validate table', () => {
     expect(await handle.result()).toMatchObject({ state: 'ready' });
   });
 
+  it('refuses a client that the service no longer has', async () => {
+    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }), WRONG);
+    const handle = await stage.onboard({ email: 'gone@example.test', credentialsRef });
+    const { exporterId } = await stage.until(handle, 'needs_credentials');
+    (await stage.sandbox.state()).customers.delete(exporterId ?? '');
+    await stage.submit(handle, credentialsRef);
+    await stage.submit(handle, await stage.secret('portal.user.1')).catch(() => undefined);
+    expect(await handle.result()).toMatchObject({ state: 'refused', errors: [{ code: 'customer_not_found' }] });
+  });
+
   it.each(['502-with-code', 'accept-then-drop', 'status-429'] as const)(
     'repeats a check that could not be completed (%s)',
     async (kind) => {
@@ -253,5 +270,5 @@ it('continues as new while our own key is refused for days, with the credentials
   await stage.env.sleep('3 days');
   expect((await handle.describe()).runId).not.toBe(first);
   key.masterAgreementSigned = true;
-  expect(await handle.result()).toMatchObject({ state: 'ready', irmCount: 2 });
+  expect(await handle.result()).toMatchObject({ state: 'ready', irmCount: 2, errors: [], message: null });
 });

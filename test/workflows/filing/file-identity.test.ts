@@ -30,6 +30,16 @@ const stage = useFilingStage({
   },
 });
 
+it('files for an id in capitals as the service spells it', async () => {
+  const exporter = await stage.exporter();
+  const capitals = { ...exporter, exporterId: exporter.exporterId.toUpperCase() };
+  const filing = await stage.file(capitals, [stage.mapping(exporter)]);
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(await stage.view(filing)).toMatchObject({ exporterId: exporter.exporterId });
+  const [push] = stage.sandbox.calls({ operation: 'push-irm' });
+  expect(JSON.stringify(push)).not.toContain(capitals.exporterId);
+});
+
 it('refuses a filing for a client whose id the service answers otherwise, after two looks', async () => {
   const exporter = await stage.exporter();
   answers.set(exporter.exporterId, (customer) => ({ ...customer, id: randomUUID() }));

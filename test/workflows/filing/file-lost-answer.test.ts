@@ -168,6 +168,34 @@ it('sends nothing again of a submission of which one row has its certificate, wh
   expect(stage.pushes(exporter)).toBe(1);
 });
 
+it('asks a person which of two certificates of one amount is whose, where the rows are of two remittances', async () => {
+  const exporter = await stage.exporter();
+  const row = stage.mapping(exporter);
+  // One document settled by two remittances of the same amount: nothing in fetch-details tells the certificates apart.
+  const { irms } = await stage.account(exporter);
+  const irmNumber = `${exporter.irmNumber}B`;
+  irms.push(...irms.map((irm) => ({ ...irm, irmNumber })));
+  stage.fault(exporter, 'push-irm', 'accept-then-drop');
+  const filing = await stage.file(exporter, [row, { ...row, irmNumber }]);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.5);
+  expect((await stage.view(filing)).evidence).toMatchObject({
+    openRows: 2,
+    adopted: [],
+    ambiguous: [{ positions: [0, 1], candidates: [expect.any(String), expect.any(String)] }],
+  });
+  const isAsked = ({ attention }: FilingResult) => attention?.includes('Was submission') ?? false;
+  await stage.pass(4);
+  const { attention } = await stage.until(filing, isAsked);
+  expect(attention).toContain(
+    '--as filed --request-id R --note TEXT, or --certificate ROW=NUMBER --note TEXT (two persons',
+  );
+  const [requestId] = await stage.requestsOf(exporter);
+  await stage.resolve(filing, 'filed', requestId);
+  expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 2 } });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
 it('learns what became of the other submissions of its filing', async () => {
   const exporter = await stage.exporter();
   const rows = Array.from({ length: 1_000 }, () =>
@@ -223,14 +251,25 @@ it.each(['hostile-texts', 'odd-empties'] as const)('certifies a filing although 
   expect(Math.max(...(events ?? []).map((event) => JSON.stringify(event).length))).toBeLessThan(60_000);
 });
 
-it('asks again for a certificate that is no PDF, and for the others meanwhile', async () => {
+it('asks for a certificate that is no PDF with growing pauses, and for the others meanwhile', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'download-pdf', 'not-a-pdf', { times: 5 });
   const rows = Array.from({ length: 7 }, () => stage.mapping(exporter));
   const result = await (await stage.file(exporter, rows)).result();
   expect(result).toMatchObject({ state: 'certified', counts: { archived: 7 } });
-  const asked = stage.sandbox.calls({ operation: 'download-pdf' });
-  expect(asked.filter((call) => call.platformCustomerId === exporter.exporterId)).toHaveLength(12);
+  const asked = () =>
+    stage.sandbox.calls({ operation: 'download-pdf' }).filter((call) => call.platformCustomerId === exporter.exporterId)
+      .length;
+  expect(asked()).toBe(12);
+
+  // One that is refused for hours is asked for a few times, not every half minute.
+  stage.fault(exporter, 'download-pdf', 'not-a-pdf', { every: 1 });
+  const stuck = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.pass(24);
+  expect(asked() - 12).toBeGreaterThanOrEqual(8);
+  expect(asked() - 12).toBeLessThanOrEqual(20);
+  stage.sandbox.clearFaults();
+  expect(await stuck.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
 });
 
 it('shows what people and the service wrote as words, not as Markdown', async () => {

@@ -29,6 +29,17 @@ const operations = (principal?: Principal) => operationsOf(stage, principal);
 const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });
 
 describe('a run that was terminated', () => {
+  it('sends nothing when the filing is given up afterwards, although it could', async () => {
+    const { exporter, filing } = await stage.start([['push-irm', 'status-429', { every: 1 }]]);
+    const { filingId } = await stage.until(filing, 'submitting');
+    await eventually(async () => (await stage.story(filingId)).includes('not_sent'));
+    await filing.terminate('an operator');
+    stage.sandbox.clearFaults();
+    const outcome = await operations().abandon(filingId ?? '', { by: 'ravi', note: 'not wanted' });
+    expect(outcome.filing).toMatchObject({ state: 'abandoned', rows: [{ state: 'withdrawn' }] });
+    expect(await stage.requestsOf(exporter)).toEqual([]);
+  });
+
   it('leaves its question to the next one, which refuses what the ledger contradicts', async () => {
     const { exporter, filing, filingId } = await stage.filed('awaiting_approval', { approval: true });
     await filing.terminate('an operator');
@@ -194,6 +205,18 @@ it('waits for approval if its exporter requires it, whatever its request, and ta
   // Off takes two, who may change a policy.
   await expect(set(false)).rejects.toThrow(/two principals/u);
   await expect(set(false, asha)).rejects.toThrow(/admin/u);
+  const lata = await principalOf(pool, 'lata', ['admin']);
+  for (const times of [1, 2]) expect([times, (await set(false, lata)).waits]).toEqual([times, expect.any(String)]);
+  expect(await set(false, await principalOf(pool, 'usha', ['admin']))).toMatchObject({ waits: null });
+  expect(
+    await stage.ledger.select(
+      'SELECT approval, changed_by AS by FROM policy_changes WHERE exporter_id = $1',
+      exporterId,
+    ),
+  ).toEqual([
+    { approval: 'required', by: 'ravi' },
+    { approval: 'off', by: 'usha' },
+  ]);
   expect(await first.result()).toMatchObject({ state: 'certified' });
 });
 

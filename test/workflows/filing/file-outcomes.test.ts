@@ -101,6 +101,13 @@ describe('a submission of which nothing was accepted', () => {
     expect(currentDetails).toMatch(
       /Waits for the acknowledgement of the authority, since .* UTC; expected by .* UTC; at the latest .* UTC\./u,
     );
+    // They stay live while the certificates cannot be looked for, far beyond the end of the settle window.
+    stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
+    while ((await stage.view(filing)).state === 'processing') await stage.pass(0.1);
+    await stage.pass(0.1);
+    await stage.until(filing, 'outcome_unknown');
+    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'submitted' }]);
+    stage.sandbox.clearFaults();
     expect(await filing.result()).toMatchObject({ state: 'needs_correction', counts: { errored: 1 } });
     expect((await stage.view(filing)).rows).toMatchObject([{ state: 'needs_correction' }]);
     // Its rows are free.
@@ -146,6 +153,7 @@ describe('odd answers on the way', () => {
   it.each<[FaultInput['operation'], FaultInput['kind'], Partial<FaultInput>, string]>([
     ['status', 'unknown-status-word', { times: 2 }, 'certified'],
     ['status', 'html-body', { status: 404, times: 2 }, 'certified'],
+    ['status', 'html-body', { status: 422, times: 2 }, 'certified'],
     ['push-irm', 'failed-ack', { statusKnown: true, outcome: 'Processed' }, 'certified'],
     ['status', 'stale-status', { times: 2 }, 'certified'],
     ['status', 'errored-empty', { times: 1 }, 'certified'],

@@ -205,6 +205,8 @@ it('continues after a cancel if it is at the service, and is abandoned if nothin
   const nothing = { state: 'abandoned', archived: 0, requests: 0, pushes: 0 };
   const ends = await outcomes(made);
   expect(ends).toMatchObject({ 'after its send': ONCE, 'after its answer': ONCE });
+  const { filingId } = await stage.view(made.at(-1)!.filing);
+  expect(await stage.story(filingId)).toContain('cancel_refused');
   // The cancel and the send may meet: whichever was first decides.
   expect([ONCE, nothing]).toContainEqual(ends['before its send']);
 });

@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { saveCertificates } from '../../../src/ledger/certificates/certificates';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import type { RowView } from '../../../src/domain/filing/view';
 import { operationsOf, useFilingStage } from './use-filing-stage';
 
@@ -35,6 +37,20 @@ describe('a filing', () => {
       [result.filingId],
     );
     expect(details[0]?.n).toBe(2);
+  });
+
+  it.each(['stale', 'fresh'])('is warned, with %s balances, of a certificate that no filing has', async (balances) => {
+    const exporter = await stage.exporter();
+    const { exporterId } = exporter;
+    await (await stage.file(exporter, [stage.mapping(exporter)])).result();
+    if (balances === 'fresh') await operationsOf(stage).refreshIrms(exporterId);
+    const mapping = stage.mapping(exporter);
+    const at = new Date(await stage.env.currentTimeMs());
+    const details = [detailOf(`EB-BY-HAND-${balances}`, mapping, at)];
+    await saveCertificates(stage.ledger.pool, { exporterId, details, at });
+    const result = await (await stage.file(exporter, [mapping])).result();
+    const warned = expect.objectContaining({ code: 'certified_elsewhere', row: 1 }) as unknown;
+    expect((await stage.view(result)).warnings).toContainEqual(warned);
   });
 
   it.each([
