@@ -1,5 +1,5 @@
 import { Workbook } from 'exceljs';
-import { readyClient, startSandbox, type Harness } from './support';
+import { HOUR, irm, readyClient, seedOf, startSandbox, type Harness } from './support';
 import { FIELDS, upload, workbookOf, type RowValues } from './workbook-support';
 
 let harness: Harness;
@@ -41,6 +41,14 @@ test('an accepted file is answered with its rows in file order', async () => {
 });
 
 describe('headers', () => {
+  test('match without case, punctuation and order; unknown columns are ignored', async () => {
+    const answered = await send([{ mappedIRMAmountFCC: 1 }], {
+      header: (label: string) => ` ${label.toUpperCase().replaceAll(' ', '_')}. `,
+      fields: [...FIELDS].reverse().concat('Remarks'),
+    });
+    expect(answered.status).toBe(200);
+  });
+
   test('a missing mandatory column is missing in every row', async () => {
     const refused = await send([{}, {}], { fields: FIELDS.filter((field) => field !== 'billNo') });
     expect(refused.body.errors).toEqual([
@@ -69,6 +77,60 @@ test('a link is read as its text, formatted or not', async () => {
   expect(answered.status).toBe(200);
   const { filings } = await harness.sandbox.state();
   expect([...filings.values()].at(-1)?.rows.map(({ item }) => item.billNo)).toEqual(['INV/7', 'INV/8']);
+});
+
+test.each<[string, RowValues, string, string]>([
+  ['no value', { irmNumber: null }, 'irmNumber', 'Required field irmNumber is missing'],
+  ['only blanks', { irmNumber: ' \u00a0' }, 'irmNumber', 'Required field irmNumber is missing'],
+  ['True', { isVostro: true }, 'isVostro', 'Invalid yesno value "TRUE" for isVostro. Expected Y or N'],
+  ['words', { serialNo: 'one' }, 'serialNo', 'Invalid number value "one" for serialNo. Expected digits'],
+  [
+    'an impossible day',
+    { irmDt: '31/02/2026' },
+    'irmDt',
+    'Invalid date value "31/02/2026" for irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell',
+  ],
+])('a cell with %s is reported once, with row, field and message', async (_what, values, field, message) => {
+  const refused = await send([{ mappedIRMAmountFCC: 1 }, null, { mappedIRMAmountFCC: 1, ...values }]);
+  const errors = [{ row: 4, field, message }];
+  expect([refused.status, refused.body]).toEqual([
+    400,
+    { statusCode: 400, message: 'Excel validation failed', errors },
+  ]);
+});
+
+describe('sums per IRM', () => {
+  test('the row that passes the remittance is reported, once', async () => {
+    const refused = await send([
+      { mappedIRMAmountFCC: 6_000 },
+      { mappedIRMAmountFCC: 5_000, serialNo: 2 },
+      { mappedIRMAmountFCC: 1, serialNo: 3 },
+    ]);
+    expect(refused.body.errors).toEqual([
+      { row: 3, field: 'mappedIRMAmountFCC', message: expect.stringContaining('remittance') },
+    ]);
+  });
+
+  test('so is one that passes what is still available', async () => {
+    const own = await startSandbox();
+    const client = await readyClient(own);
+    await upload(own, client, await workbookOf([{ mappedIRMAmountFCC: 9_000 }]));
+    own.advance(2 * HOUR);
+    await own.api.post('/irm/refresh', { platformCustomerId: client });
+    const refused = await upload(own, client, await workbookOf([{ mappedIRMAmountFCC: 1_001 }]));
+    expect(refused.body.errors).toEqual([
+      { row: 2, field: 'mappedIRMAmountFCC', message: expect.stringContaining('still available 1000.00') },
+    ]);
+  });
+
+  test('an IRM is the same one by the date of its issue and by that of its remittance', async () => {
+    const own = await startSandbox({ seed: seedOf({ irms: [irm({ remittanceDate: '10052026' })] }) });
+    const rows = [{ mappedIRMAmountFCC: 6_000 }, { mappedIRMAmountFCC: 5_000, irmDt: '10052026' }];
+    const refused = await upload(own, await readyClient(own), await workbookOf(rows));
+    expect(refused.body.errors).toEqual([
+      { row: 3, field: 'mappedIRMAmountFCC', message: expect.stringContaining('remittance') },
+    ]);
+  });
 });
 
 describe('the file', () => {

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { testFolder } from '../support/folder';
 import { createSandbox } from '../../src/sandbox/sandbox';
-import { message, readyClient, seedWith, startSandbox, type Harness } from './support';
+import { message, readyClient, seedOf, seedWith, startSandbox, type Harness } from './support';
 import { EFFECT_FAULTS, OPERATIONS, TRANSPORT_FAULTS } from '../../src/sandbox/faults/fault-schema';
 import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
 import { loadSeed, type Seed } from '../../src/sandbox/authority/seed';
@@ -141,6 +141,40 @@ describe('options', () => {
     while (sandbox.calls().length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await sandbox.close();
     expect(await hanging).toBe('cut');
+  });
+
+  test('an unknown path is a 404 in the form of the other errors', async () => {
+    const { api } = await startSandbox();
+    expect((await api.get('/genebrc/history')).body).toEqual({
+      statusCode: 404,
+      message: 'Cannot GET /api/v1/genebrc/history',
+    });
+  });
+
+  test('a body that is no JSON is a 400, and is in the log', async () => {
+    const { sandbox } = await startSandbox();
+    const response = await fetch(`${sandbox.url}/genebrc/status`, {
+      method: 'POST',
+      headers: { 'x-api-key': 'dev_sandbox_key', 'content-type': 'application/json' },
+      body: '{"platformCustomerId":',
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({ statusCode: 400, message: expect.any(String) });
+    expect(sandbox.calls()).toEqual([expect.objectContaining({ operation: 'status', status: 400 })]);
+  });
+
+  test('an account locks after as many failed logins as its seed sets', async () => {
+    const harness = await startSandbox({
+      seed: seedOf({ lockAfterFailedLogins: 2 }),
+    });
+    const id = await readyClient(harness);
+    await harness.control('PATCH', '/accounts/acme', { password: 'Other#1' });
+    const code = async () => (await harness.api.post('/genebrc/push-irm', message(id))).body.errorCode;
+    expect([await code(), await code(), await code()]).toEqual([
+      'DGFT_CREDENTIALS_INVALID',
+      'DGFT_CREDENTIALS_INVALID',
+      'DGFT_ACCOUNT_LOCKED',
+    ]);
   });
 });
 

@@ -82,6 +82,16 @@ describe('connections that go away', () => {
     await eventually(async () => (await raw('/platform-customers')).code === 'ECONNREFUSED');
     await eventually(async () => (await raw('/platform-customers')).status === 200);
   });
+
+  test('close-after-answer answers in full without announcing the close', async () => {
+    arm({ operation: 'push-irm', kind: 'close-after-answer' });
+    const dispatcher = new Agent({ connections: 1 });
+    const answered = await rawPush(dispatcher);
+    expect(answered).toMatchObject({ status: 200, headers: { connection: 'keep-alive' } });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect((await raw(`/irm?platformCustomerId=${id}`, undefined, dispatcher)).status).toBe(200);
+    expect(lastCall().reusedConnection).toBe(false);
+  });
 });
 
 describe('answers that are not what they should be', () => {
@@ -274,5 +284,15 @@ describe('when a fault strikes', () => {
     arm({ operation: 'list-customers', kind: '500' });
     arm({ operation: 'list-customers', kind: '502-bare' });
     expect(await strikes(3)).toEqual([2]);
+  });
+
+  test('a probability with a seed strikes at the same calls each time', async () => {
+    arm({ operation: 'list-customers', kind: '502-bare', probability: 0.5, rngSeed: 7 });
+    const first = await strikes(20);
+    harness.sandbox.clearFaults();
+    arm({ operation: 'list-customers', kind: '502-bare', probability: 0.5, rngSeed: 7 });
+    expect(await strikes(20)).toEqual(first);
+    expect(first.length).toBeGreaterThan(3);
+    expect(first.length).toBeLessThan(17);
   });
 });

@@ -156,6 +156,19 @@ describe('fetch-details', () => {
   ])('%j answers %i', async (over, expected) => {
     expect((await details(over)).status).toBe(expected);
   });
+
+  test('certificates of the seed are there from the start', async () => {
+    await harness.control('POST', '/accounts/acme/certificates', {
+      eBRCNumber: 'OLD1',
+      eBRCDate: '05072026',
+      sbCumInvoiceNumber: '55',
+      sbCumInvoiceDate: '01062026',
+      realisedValueFCC: 10,
+      currencyCode: 'USD',
+      realizationDt: '01062026',
+    });
+    expect((await details()).data).toEqual([expect.objectContaining({ eBRCNumber: 'OLD1' })]);
+  });
 });
 
 test('certificates stay invisible for the configured delay', async () => {

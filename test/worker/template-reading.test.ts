@@ -104,6 +104,14 @@ test('a mapping that stands in the file twice is one error of the row, not one o
   ]);
 });
 
+test('a client without an IEC is told so: its certificates cannot be looked for', async () => {
+  await knowExporter(ledger, 'exporter-9', 'AAGCM4521Z');
+  await ledger.pool.query(`UPDATE exporters SET iec = NULL, iec_source = NULL WHERE exporter_id = 'exporter-9'`);
+  const source = { name: 'july.xlsx', bytes: await writeBulkWorkbook([mappingRow()], { labels: LABELS }) };
+  const { warnings } = await checkFile({ pool: ledger.pool, mode: 'test' }, { source, exporter: 'exporter-9' });
+  expect(warnings).toContainEqual(expect.objectContaining({ code: 'iec_unknown', field: 'iec' }));
+});
+
 test('what the check of a file warned of is kept with the filing, each warning once', async () => {
   const own: Finding = {
     severity: 'warning',
