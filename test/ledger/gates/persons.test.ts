@@ -415,7 +415,7 @@ describe('two persons are needed where a certificate may be hidden:', () => {
     await certified(before, party);
     await party.look(OVER);
     await balanceFalls(party, 9_990);
-    await needsTwo(sent, /ravi is the first/u);
+    await needsTwo(sent, /fell by 10 since the send, and certificates account for 0 of it/u);
   });
 
   it('the IRM was used since the last reading before a send without a snapshot', async () => {
