@@ -22,7 +22,7 @@ import { addExporterRoutes } from './routes/exporters';
 import { addFilingActionRoutes } from './routes/filing-actions';
 import { addFilingRoutes } from './routes/filings';
 import { addReconciliationRoutes } from './routes/reconciliation';
-import { postgresqlProbe, readinessOf, temporalProbe } from '../telemetry/readiness';
+import { healthAnswer, postgresqlProbe, readinessOf, temporalProbe } from '../telemetry/readiness';
 
 /** Limits of a request and of all connections. What exceeds them is refused, so that other callers are served. */
 export interface Bounds {
@@ -231,15 +231,14 @@ function addHealthRoutes(
   { deps: { pool, temporal }, isStopping }: Door,
   metrics: ReturnType<typeof createDoorMetrics>,
 ): void {
-  app.get('/healthz', { schema: { hide: true } }, () => ({ ok: true }));
+  app.get('/healthz', { schema: { hide: true } }, () => healthAnswer([]).body);
 
   const look = readinessOf([postgresqlProbe(pool), temporalProbe(temporal)]);
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
     const stopping = isStopping();
     const running = { name: 'running', ok: !stopping, message: stopping ? 'the server is stopping' : 'takes requests' };
-    const checks = [...(await look()), running];
-    const ok = checks.every((check) => check.ok);
-    return reply.code(ok ? 200 : 503).send({ ok, checks });
+    const { code, body } = healthAnswer([...(await look()), running]);
+    return reply.code(code).send(body);
   });
 
   app.get('/metrics', { schema: { hide: true } }, (_request, reply) =>

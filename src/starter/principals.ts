@@ -32,6 +32,7 @@ export async function addPrincipal(
   },
 ): Promise<PrincipalWithToken> {
   const { system: isSystem = false, exporters = [], expiresInMs, by } = request;
+  if (expiresInMs === 0) throw new UsageError('A principal cannot end at once. Name a time such as 90d.');
   const name = checkedName(request.name);
   const roles = checkedRoles(request.roles, isSystem);
   const ids = await Promise.all(exporters.map((exporter) => exporterIdOf(pool, mode, exporter)));

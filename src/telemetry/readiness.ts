@@ -19,6 +19,12 @@ export interface ReadinessCheck {
   message: string;
 }
 
+/** How workers and the HTTP API answer with their checks. */
+export function healthAnswer(checks: readonly ReadinessCheck[]) {
+  const ok = checks.every((check) => check.ok);
+  return { code: ok ? 200 : 503, body: { status: ok ? 'ok' : 'failing', checks } };
+}
+
 /** An error whose message may be shown; those of others may name hosts and users. */
 export class NotReady extends Error {}
 

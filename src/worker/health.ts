@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Worker } from '@temporalio/worker';
-import { NotReady, readinessOf, type Probe, type ReadinessCheck } from '../telemetry/readiness';
+import { healthAnswer, NotReady, readinessOf, type Probe, type ReadinessCheck } from '../telemetry/readiness';
 
 export interface HealthServer {
   host: string;
@@ -57,9 +57,9 @@ export async function startHealthServer({ host, port }: { host: string; port: nu
 }
 
 function answer(response: ServerResponse, checks: ReadinessCheck[]): void {
-  const ok = checks.every((check) => check.ok);
-  response.writeHead(ok ? 200 : 503, { 'content-type': 'application/json', 'cache-control': 'no-store' });
-  response.end(`${JSON.stringify({ status: ok ? 'ok' : 'failing', checks })}\n`);
+  const { code, body } = healthAnswer(checks);
+  response.writeHead(code, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(`${JSON.stringify(body)}\n`);
 }
 
 /** Checks that every worker of this process runs and polls its task queue. */

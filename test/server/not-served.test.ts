@@ -337,7 +337,7 @@ describe('while a server is away', () => {
       expect(body.detail).not.toMatch(/127\.0\.0\.1|ECONN/);
       expect((await askDoor(door.url, 'GET', '/healthz')).status).toBe(200);
       expect((await askDoor(door.url, 'GET', '/readyz')).body).toMatchObject({
-        ok: false,
+        status: 'failing',
         checks: [
           { name: 'postgresql', ok: false },
           { name: 'temporal', ok: true },

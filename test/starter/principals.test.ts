@@ -58,6 +58,7 @@ it('refuses roles and names that cannot be', async () => {
     ['...', '--role', 'viewer'],
     ['x'.repeat(101), '--role', 'viewer'],
     ['x', '--role', 'viewer', '--expires', '99999999d'],
+    ['x', '--role', 'viewer', '--expires', '0s'],
   ]) {
     expect([args, (await run('add', ...args)).code]).toEqual([args, 2]);
   }
