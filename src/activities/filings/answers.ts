@@ -96,10 +96,13 @@ export async function settleRequest(
     const followed = (await readRequests(client, filingId, submission)).some(({ state }) => state === 'followed');
     return { outcome: followed ? ('not_yet' as const) : ('doubt' as const), filing: null };
   };
-  // If it became another filing's or our own during the call, the record was judged as what it no longer is.
-  const known = (await readRequests(client, filingId, submission)).find((each) => each.requestId === request.requestId);
-  if (known?.state === 'not_ours' || known?.source !== request.source) return settled();
   const named = request.source === 'named';
+  if (named) {
+    // If it became another filing's or our own during the call, the record was judged as what it no longer is.
+    const requests = await readRequests(client, filingId, submission);
+    const known = requests.find(({ requestId }) => requestId === request.requestId);
+    if (known?.state === 'not_ours' || known?.source !== 'named') return settled();
+  }
   const { rows } = verdict;
   const records = rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
   const fits = named ? await fitsOfNamed(client, { filingId, submission, records }) : undefined;
