@@ -41,8 +41,17 @@ function rowsOf(irms: readonly DemoIrm[]): Mapping[] {
 function mappingOf(irm: DemoIrm | undefined, plan: (typeof PLAN)[number], serialNo: number): Mapping {
   if (!irm)
     throw new Error('The sandbox exporter has fewer than two dollar remittances: the default seed has changed.');
-  return mapping({
+  return serviceMapping(irm, plan.document, {
     serialNo,
+    portCode: 'INBLR4',
+    sbCumInvoiceValueinFCC: plan.value,
+    mappedIRMAmountFCC: plan.mapped,
+  });
+}
+
+/** A service invoice that is settled from an IRM. */
+export const serviceMapping = (irm: DemoIrm, document: string, more: Partial<Mapping>): Mapping =>
+  mapping({
     uploadType: EXPORT_OF_SERVICES,
     irmIfscCode: irm.irmIfscCode,
     irmAdCode: irm.irmAdCode,
@@ -51,11 +60,8 @@ function mappingOf(irm: DemoIrm | undefined, plan: (typeof PLAN)[number], serial
     irmFCC: irm.currency,
     irmPurposeCode: irm.purposeCode,
     irmRemitAmtFCC: Number(irm.amount),
-    sbCumInvoiceNumber: plan.document,
+    sbCumInvoiceNumber: document,
     sbCumInvoiceDate: '15052026',
-    portCode: 'INBLR4',
-    billNo: plan.document,
-    sbCumInvoiceValueinFCC: plan.value,
-    mappedIRMAmountFCC: plan.mapped,
+    billNo: document,
+    ...more,
   });
-}

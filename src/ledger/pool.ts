@@ -5,6 +5,9 @@ import { asLedgerError, beginStatement, connectFailure, LedgerUnavailableError, 
 /** What runs a statement: a pool, or a client inside a transaction. An undefined value becomes NULL. */
 export type Queryable = Pick<pg.Pool, 'query'>;
 
+/** SQL: our own words, such as states, for `IN (…)`; never text from outside. */
+export const sqlWords = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ');
+
 /** In ms; 0: none. A step has 30 s in all. The server's time-outs are shorter, so that the reason is known. */
 const POOL_TIMEOUTS = {
   /** From asking for a connection to having one, new or kept. */

@@ -10,8 +10,8 @@ import addFormats from 'ajv-formats';
 import { Workbook } from 'exceljs';
 import JsZip from 'jszip';
 import type { Client } from '@temporalio/client';
-import type { DemoIrm } from '../../dev/demo-message';
-import { mapping, messageOf } from '../../dev/sample-mapping';
+import { serviceMapping, type DemoIrm } from '../../dev/demo-message';
+import { messageOf } from '../../dev/sample-mapping';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import type { CommandOptions } from '../support/command-line';
 import { openProgramStage, type ProgramStage } from '../e2e/program-stage';
@@ -73,18 +73,7 @@ afterAll(() => stage?.close(), 90_000);
 
 /** A service invoice settled by part of the first remittance. */
 const item = (document: string, more: Partial<Mapping> = {}) =>
-  mapping({
-    uploadType: 103,
-    irmIfscCode: irm.irmIfscCode,
-    irmAdCode: irm.irmAdCode,
-    irmNumber: irm.irmNumber,
-    irmDt: irm.irmIssueDate,
-    irmFCC: irm.currency,
-    irmPurposeCode: irm.purposeCode,
-    irmRemitAmtFCC: Number(irm.amount),
-    sbCumInvoiceNumber: document,
-    sbCumInvoiceDate: '15052026',
-    billNo: document,
+  serviceMapping(irm, document, {
     sbCumInvoiceFCC: irm.currency,
     sbCumInvoiceValueinFCC: 1_000,
     mappedIRMAmountFCC: 1_000,

@@ -172,7 +172,7 @@ function judgeGroup({ rows, found }: { rows: OpenRow[]; found: CertificateEntry[
     result.ambiguous.push({
       positions: mine.map(({ position }) => position),
       candidates: found.map((entry) => entry.eBRCNumber),
-      competingFilings: [...new Set(rows.filter((match) => !match.mine).map((match) => match.filingId))],
+      competingFilings: [...new Set(rows.flatMap(({ mine: own, filingId }) => (own ? [] : [filingId])))],
     });
   }
 }

@@ -109,7 +109,7 @@ function checkRecord(group: RowsOfIrm, irm: HeldIrm): Finding[] {
 }
 
 /** A status that reads as cancelled, for SQL too, in any case: `c`, or a word beginning with `cancel` (unspecified). */
-export const CANCELLED_STATUS = '^c(ancel|$)';
+export const CANCELLED_STATUS = '^\\s*c(ancel|\\s*$)';
 
 export const isCancelled = ({ status }: Pick<HeldIrm, 'status'>): boolean =>
   new RegExp(CANCELLED_STATUS, 'i').test(status ?? '');

@@ -1,7 +1,7 @@
 /** The attempts of a submission as the gates judge them. */
 import { MAYBE_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
-import type { Queryable } from '../pool';
+import { sqlWords, type Queryable } from '../pool';
 import type { RequestRecord } from '../submissions/requests';
 import { writeVerdict } from './verdict';
 
@@ -40,7 +40,7 @@ export const HAS_REQUEST = `EXISTS (SELECT FROM requests o WHERE o.filing_id = a
   AND (o.attempt_id = a.attempt_id OR lower(o.request_id) = lower(a.answer->>'requestId')))`;
 
 /** SQL: whether attempt `a` is, or may be, at the service. See {@link MAYBE_FILED}. */
-export const IS_MAYBE_FILED = `a.verdict IN (${MAYBE_FILED.map((verdict) => `'${verdict}'`).join(', ')})`;
+export const IS_MAYBE_FILED = `a.verdict IN (${sqlWords(MAYBE_FILED)})`;
 
 /** SQL: whether attempt `a` is in doubt. See {@link isInDoubt}. */
 export const IS_IN_DOUBT = `(a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT ${HAS_REQUEST}))`;

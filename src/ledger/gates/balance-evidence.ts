@@ -181,6 +181,22 @@ async function balanceAround(
   return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
 }
 
+/** SQL: a settle window of row `o` is not over. $4: this process's window in ms, $5: now, $6: PUT_BACK_TOGETHER. */
+const IN_WINDOW = `EXISTS (SELECT FROM attempts a, ledger_identity l
+  WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND $5 < greatest(
+    a.marked_at + greatest(a.settle_ms, $4) * interval '1 ms', CASE WHEN a.reason = $6 THEN l.certificates_after END))`;
+
+/** SQL: a request of row `o`, in another submission than row `r`, is followed, and nothing is said against it. */
+const PROCESSED_BESIDE = `EXISTS (SELECT FROM requests q
+  WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed' AND q.statement IS NULL
+    AND (q.filing_id, q.submission) <> (r.filing_id, r.submission))`;
+
+/** SQL: a certificate that no row has, other than $7, fits row `o`. */
+const HAS_ANOTHER = `EXISTS (SELECT FROM certificates c
+  WHERE c.party_id = o.party_id AND c.document_key = o.document_key AND c.match_key = o.match_key AND c.filing_id IS NULL
+    AND c.ebrc_number <> $7 AND upper(btrim(c.status)) = 'ISSUED'
+    AND c.issued_on >= ((o.submitted_at - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date)`;
+
 /** The rows that count as filed on the row's IRM: certified, matched, or (within their window) perhaps filed. */
 async function filedOnIrm(db: Queryable, asked: Asked): Promise<Filed[]> {
   const { filingId, position, eBRCNumber, matched, settleMs, at } = asked;
@@ -190,14 +206,8 @@ async function filedOnIrm(db: Queryable, asked: Asked): Promise<Filed[]> {
        FROM filing_rows o JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND o.party_id = r.party_id
                                             AND ${sameIrm('o.irm_key', 'r.irm_key')}
       WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
-         OR (o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL AND (EXISTS (SELECT FROM attempts a, ledger_identity l
-              WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND $5 < greatest(
-                a.marked_at + greatest(a.settle_ms, $4) * interval '1 ms', CASE WHEN a.reason = $6 THEN l.certificates_after END))
-            OR EXISTS (SELECT FROM requests q WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed'
-              AND q.statement IS NULL AND (q.filing_id, q.submission) <> (r.filing_id, r.submission))
-            OR EXISTS (SELECT FROM certificates c WHERE c.party_id = o.party_id AND c.document_key = o.document_key
-              AND c.match_key = o.match_key AND c.filing_id IS NULL AND c.ebrc_number <> $7 AND upper(btrim(c.status)) = 'ISSUED'
-              AND c.issued_on >= ((o.submitted_at - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date)))`,
+         OR (o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL
+             AND (${IN_WINDOW} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER}))`,
     [filingId, position, matched, settleMs, at, PUT_BACK_TOGETHER, eBRCNumber],
   );
   return rows;

@@ -2,7 +2,7 @@
 import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
 import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
-import type { Queryable } from '../pool';
+import { sqlWords, type Queryable } from '../pool';
 import { endRequest, isDenial, lockRequests, type RequestRecord } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { agreeingCertificates, completeLook, lastProblem, lineageSend, longestWindow, windowEnd } from './absence';
@@ -144,7 +144,8 @@ async function releaseAttempt(
     return ended || freed.length > 0 ? { outcome: 'freed', freed } : { outcome: 'again' };
   }
   // Those that the service denies were named for this attempt, and no other is sent while they are followed.
-  for (const request of requests) await endRequest(client, request, { ...ABSENT, at });
+  const followed = requests.filter(({ state }) => state === 'followed');
+  for (const request of followed) await endRequest(client, request, { ...ABSENT, at });
   if (certified || refusedSince || ended) {
     const positions = await livePositions(client, { filingId, submission });
     const of = { release, errors: errorsOf(positions), from: [...SENT, 'planned'] } as const;
@@ -168,7 +169,7 @@ async function releaseRequest(
   const asked = positions ?? (await livePositions(client, { filingId, submission }));
   const freed = await freeRows(client, { release, state: 'needs_correction', errors: errorsOf(asked), from: SENT });
   // The request is followed on for the sent rows that this judgement leaves; planned ones are not sent before its end.
-  if (await anyRow(client, { filingId, submission }, `live AND state IN ('${SENT.join(`', '`)}')`))
+  if (await anyRow(client, { filingId, submission }, `live AND state IN (${sqlWords(SENT)})`))
     return { outcome: 'freed', freed };
   await endRequest(client, { filingId, submission, requestId }, { ...ABSENT, at });
   if (attemptId !== null)

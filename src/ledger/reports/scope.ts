@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type Queryable, createPool, withTransaction } from '../pool';
+import { type Queryable, createPool, sqlWords, withTransaction } from '../pool';
 
 /** The scope of a report. Days are calendar days in Asia/Kolkata, YYYY-MM-DD; both ends are included. */
 export interface ReportScope {
@@ -56,7 +56,7 @@ export async function partsInScope<T>(
 
 /** SQL: CTEs that end in `spans`, the periods in which each filing was in one of these states; `until` null: still. */
 export function stateSpans(...states: readonly string[]): string {
-  const names = states.map((state) => `'${state}'`).join(', ');
+  const names = sqlWords(states);
   return `moves AS (
       SELECT e.filing_id, e.seq, e.at, e.state IN (${names}) AS inside
         FROM filing_events e JOIN filings f USING (filing_id) JOIN scope ON scope.mode = f.mode

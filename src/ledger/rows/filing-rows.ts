@@ -4,11 +4,11 @@ import type { OpenRow } from '../../domain/reconciliation/certificate-matching';
 import type { ExtraValues, Mapping } from '../../domain/filing/mapping';
 import { ROWS_IN_RESULT } from '../../domain/contracts';
 import { FilingMissing, type FilingRecord } from '../filings/filings';
-import type { Queryable } from '../pool';
+import { sqlWords, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
-export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
+export const IS_OPEN = `state IN (${sqlWords(OPEN_ROW_STATES)})`;
 
 /** SQL: rows `r`, each with its certificate `c` if it has one. */
 export const ROWS_AND_CERTIFICATES =
@@ -38,7 +38,7 @@ const RESULT_ERROR_LENGTH = 300;
 
 /** SQL: the first rows of a filing, for its result; null in states that show none. */
 export const resultRows = (filingId: string, state: string) =>
-  `CASE WHEN ${state} IN (${SHOWS_ROWS.map((shownIn) => `'${shownIn}'`).join(', ')}) THEN (
+  `CASE WHEN ${state} IN (${sqlWords(SHOWS_ROWS)}) THEN (
      SELECT coalesce(jsonb_agg(to_jsonb(shown) - 'position' ORDER BY position), '[]') FROM (
        SELECT r.position, r.source_row AS row, r.serial_no AS "serialNo", r.mapping->>'irmNumber' AS "irmNumber",
               r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.state, r.ebrc_number AS "eBRCNumber",
