@@ -150,18 +150,19 @@ describe('the look', () => {
 describe('a certificate that agrees', () => {
   const agrees = (number: string) => ({ code: 'agrees', why: expect.stringContaining(number) as string });
 
-  it.each<[string, object]>([
-    ['in document and date', {}],
-    ['whatever the amount and the currency', { realisedValueFCC: 77.5, currencyCode: 'EUR' }],
-    ['without a date', { sbCumInvoiceDate: null }],
-    ['without an amount', { realisedValueFCC: null, currencyCode: null }],
+  it.each<[string, object, object?]>([
+    ['in document and date', { billNo: null }],
+    ['whatever the amount and the currency', { billNo: null, realisedValueFCC: 77.5, currencyCode: 'EUR' }],
+    ['without a date', { billNo: null, sbCumInvoiceDate: null }],
+    ['with a row whose date is not known', { billNo: null, sbCumInvoiceDate: '04012026' }, { sbCumInvoiceDate: '' }],
+    ['without an amount', { billNo: null, realisedValueFCC: null, currencyCode: null }],
     ['in another spelling of the document', { billNo: null, sbCumInvoiceNumber: undefined }],
     ['in the bill number alone', { sbCumInvoiceNumber: '999', sbCumInvoiceDate: '01012020' }],
     ['although it was cancelled', { eBRCStatus: 'Cancelled' }],
     ['issued the day before the first mark', { eBRCDate: '09022026' }],
     ['without a day of issue', { eBRCDate: null }],
-  ])('%s keeps the rows', async (_, more) => {
-    const { party, filingId, attemptId } = await looked();
+  ])('%s keeps the rows', async (_, more, ours = {}) => {
+    const { party, filingId, attemptId } = await looked([ours]);
     const number = `EB-${filingId}`;
     const spelled = 'sbCumInvoiceNumber' in more && more.sbCumInvoiceNumber === undefined;
     const [row] = await readRows(ledger.pool, filingId);
