@@ -88,7 +88,7 @@ describe('the window', () => {
 
 describe('the look', () => {
   it.each<[string, (party: Party) => Promise<void>]>([
-    ['began before the window was over', (party) => party.look(minutesLater(239))],
+    ['began before the window was over', (party) => party.look(minutesLater(239), { endedAt: OVER })],
     ['is not complete', (party) => party.look(OVER, { problem: 'an entry could not be read' })],
     ['does not reach back to the day before the first mark', (party) => party.look(OVER, { from: '10022026' })],
     ['does not reach to the day on which it began', (party) => party.look(OVER, { to: '09022026' })],
