@@ -201,7 +201,8 @@ describe('a certificate that agrees', () => {
   it.each([
     ['record', again],
     ['persons', { code: 'agrees' }],
-  ] as const)('that another row holds by its %s', async (adoption, expected) => {
+    ['record, which a third one disputes', { code: 'agrees' }],
+  ] as const)('that another row holds by its %s', async (how, expected) => {
     const { party, filingId, attemptId } = await looked();
     const other = await party.sent();
     const number = `EB-${filingId}`;
@@ -209,10 +210,12 @@ describe('a certificate that agrees', () => {
     const of = { filingId: other.filingId, submission: 1, exporterId: party.exporterId, at: LATER };
     const certificates = [{ position: 0, eBRCNumber: number, eBRCDate: '10022026' }];
     await under(other.filingId, (client) =>
-      adoption === 'record'
-        ? certifyByRecord(client, { ...of, records: certificates })
-        : certifyByPersons(client, { ...of, certificates }),
+      how === 'persons'
+        ? certifyByPersons(client, { ...of, certificates })
+        : certifyByRecord(client, { ...of, records: certificates }),
     );
+    if (how.includes('disputes'))
+      await ledger.pool.query('UPDATE filing_rows SET disputed = true WHERE filing_id = $1', [other.filingId]);
     expect(await rows(other.filingId)).toMatchObject([{ state: 'certified' }]);
     expect(await absent({ attemptId })).toMatchObject(expected);
   });
@@ -264,6 +267,13 @@ describe('what is asked about', () => {
     const attemptId = await opened(await party.file());
     await party.look(OVER);
     await expectRefused('not_in_doubt', { attemptId });
+  });
+
+  it('is nothing of a submission whose rows all have their certificates', async () => {
+    const { party, filingId, attemptId } = await looked();
+    await party.certify(filingId, { 0: `EB-ALL-${filingId}` });
+    await expectRefused('not_in_doubt', { attemptId });
+    expect(await attempts(filingId)).toEqual(['marked']);
   });
 
   it('is not an attempt whose answer named a request: that is asked about', async () => {
