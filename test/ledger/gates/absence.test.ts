@@ -345,6 +345,22 @@ describe('what is asked about', () => {
     expect(await absent(subject, { at: minutesLater(342) })).toEqual({ outcome: 'freed', freed: [0] });
   });
 
+  it('is not a request that a person named while two attempts are in doubt: it decides on neither', async () => {
+    const { party, filingId, first } = await sentTwice();
+    const setFirst = (verdict: string) =>
+      ledger.select('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', first, verdict);
+    // As an import of lost sends leaves it.
+    await setFirst('marked');
+    const subject = { requestId: newId(), filingId, submission: 1 };
+    await gates.name(filingId, subject.requestId);
+    await poll(filingId, subject.requestId, 'errored', minutesLater(256));
+    await party.look(minutesLater(500));
+    const at = minutesLater(501);
+    await expectRefused('unfinished', subject, { at });
+    await setFirst('absent');
+    expect(await absent(subject, { at })).toEqual({ outcome: 'freed', freed: [0] });
+  });
+
   it('is not a request while an attempt of the submission is in doubt', async () => {
     const { party, filingId, first } = await sentTwice();
     const requestId = newId();
