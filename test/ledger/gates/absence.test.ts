@@ -191,6 +191,12 @@ describe('a certificate that agrees', () => {
     expect(await absent({ attemptId })).toEqual(again);
   });
 
+  it('is one where no list from before the send was read: it may have come of the send', async () => {
+    const { party, filingId, attemptId } = await looked([{}], { held: null });
+    await party.show(filingId, 'EB-NO-LIST');
+    expect(await absent({ attemptId })).toMatchObject(agrees('EB-NO-LIST'));
+  });
+
   it('is one that only the snapshot before a later mark held: it may have come of the first', async () => {
     const { party, filingId, second } = await sentTwice({ held: ['EB-BETWEEN'] });
     await party.show(filingId, 'EB-BETWEEN');
