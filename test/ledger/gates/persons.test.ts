@@ -222,6 +222,23 @@ describe('two persons', () => {
     expect(await rows(sent.filingId)).toMatchObject([{ state: 'planned', live: true }]);
   });
 
+  it('stand in for a look only where both say so, although a look was complete when the first one spoke', async () => {
+    const sent = await lost();
+    const requestId = newId();
+    await accept(sent, requestId);
+    const denied = (minutes: number) => gates.poll(sent.filingId, requestId, 'unknown_request', minutesLater(minutes));
+    const of = (by: string, minutes: number, unseen: boolean) =>
+      word({ filingId: sent.filingId, requestId, by, unseen, notOurs: ['EB-OTHER'], at: minutesLater(minutes) });
+    await denied(0);
+    await sent.party.show(sent.filingId, 'EB-OTHER');
+    await sent.party.look(OVER);
+    expect(await of('ravi', 242, false)).toMatchObject({ outcome: 'stands' });
+    // The look does not back what the service says after it.
+    await denied(243);
+    expect(await of('meera', 490, true)).toMatchObject({ outcome: 'stands' });
+    expect(await of('ravi', 491, true)).toMatchObject({ outcome: 'freed' });
+  });
+
   it('are two names, compared without case, white space and width of letters; one may be the maker’s', async () => {
     const sent = await lost();
     await say(sent, { by: 'Asha Kumar', unseen: true });

@@ -209,6 +209,16 @@ describe('the ground rejected', () => {
     expect(await rows(filingId)).toMatchObject([freed]);
   });
 
+  it('frees the rows once the other attempt is proven not to be sent', async () => {
+    const { filingId, first, second } = await sentTwice();
+    const requestId = newId();
+    await accept({ attemptId: first }, requestId);
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await unsent(second, 'void')).toBe(true);
+    expect(await rows(filingId)).toMatchObject([freed]);
+    expect(await attempts(filingId)).toEqual(['rejected', 'unsent']);
+  });
+
   it('frees nothing while an acceptance has no request to ask about', async () => {
     const { filingId, first, second } = await sentTwice();
     await accept({ attemptId: second }, null);
