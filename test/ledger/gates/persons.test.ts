@@ -800,12 +800,18 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     '(%s) is permitted by two words on the holder’s rows',
     async (state) => {
       const { filingId, file, permit } = await holderInDoubt(state);
+      const secondAsked = async () => {
+        const open = `SELECT kind FROM questions WHERE filing_id = $1 AND closed_at IS NULL AND kind = 'second_person'`;
+        return (await ledger.select(open, filingId)).length;
+      };
       expect(await file([filingId])).toMatchObject(isRefused);
       for (const by of ['ravi', ' RAVI']) {
         await permit(by);
         expect(await file([filingId])).toMatchObject(isRefused);
       }
+      expect(await secondAsked()).toBe(1);
       await permit('meera');
+      expect(await secondAsked()).toBe(0);
       expect(await file(['F-ANOTHER'])).toMatchObject(isRefused);
       expect(await file([filingId])).toMatchObject(isOpened);
     },

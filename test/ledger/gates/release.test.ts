@@ -113,6 +113,17 @@ describe('the ground unsent', () => {
   });
 });
 
+it('is absent where the submission was judged so before, and is given up instead of being sent again', async () => {
+  const { filingId, second } = await (await exporter()).absentAndNext();
+  await release(filingId);
+  expect(await attempts(filingId)).toEqual(['absent', 'unsent']);
+  expect(await read(second)).toMatchObject({ verdict: 'unsent' });
+  expect(await rows(filingId)).toMatchObject([freed]);
+  // Once for the judgement of the attempt, and once for the rows.
+  const absence = { ground: 'absent', withdrawn: false };
+  expect(await releases(filingId)).toEqual([absence, absence]);
+});
+
 describe('the ground refused', () => {
   it('is the verdict of its own attempt, with its reason, by the execution that read it and no other', async () => {
     const { filingId, attemptId } = await party.sent();
