@@ -579,6 +579,23 @@ describe('filed', () => {
     expect(await gates.releases(sent.filingId)).toMatchObject([{ withdrawn: true }, { withdrawn: false }]);
   });
 
+  it('of an attempt in doubt of which single rows were freed holds those again', async () => {
+    const sent = await lost([{}, {}]);
+    const { filingId, attemptId } = sent;
+    const live = async () => (await rows(filingId)).map((row) => row.live);
+    const filed = (requestId: string, minutes: number) =>
+      word({ filingId, attemptId, kind: 'filed', requestId, by: 'ravi', at: minutesLater(minutes) });
+    const first = newId();
+    expect(await filed(first, 1)).toEqual({ outcome: 'filed' });
+    await gates.poll(filingId, first, 'errored', minutesLater(1));
+    await sent.party.look(minutesLater(242));
+    const said = { filingId, requestId: first, sourceRows: [1], by: 'ravi', at: minutesLater(243) };
+    expect(await word(said)).toEqual({ outcome: 'freed', freed: 1 });
+    expect([await live(), await attempts(filingId)]).toEqual([[false, true], ['marked']]);
+    expect(await filed(newId(), 244)).toEqual({ outcome: 'filed' });
+    expect(await live()).toEqual([true, true]);
+  });
+
   it('of an attempt whose rows were freed stops the correction that was not sent yet', async () => {
     const party = await exporter();
     const reference = `NAMED-${party.exporterId}`;
