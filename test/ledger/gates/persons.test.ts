@@ -730,6 +730,19 @@ describe('a request that a person named, and that is another filing’s', () => 
     expect(await attempts(sent.filingId)).toEqual(['absent']);
   });
 
+  it('is not closed by one person and a word that named something else', async () => {
+    const sent = await lost();
+    const requestId = newId();
+    await gates.name(sent.filingId, requestId);
+    await gates.poll(sent.filingId, requestId, 'errored', minutesLater(1));
+    await sent.party.show(sent.filingId, 'EB-ELSE');
+    await sent.party.look(minutesLater(242));
+    const of = (by: string, ...notOurs: string[]) => say(sent, { by, notOurs, at: minutesLater(243) });
+    expect(await of('ravi', 'EB-ELSE')).toEqual(stands(/ravi is the first/u));
+    expect(await of('meera', requestId, 'EB-ELSE')).toEqual(stands(/meera is the first to say that request/u));
+    expect(await gates.requests(sent.filingId)).toMatchObject([{ id: requestId, state: 'followed' }]);
+  });
+
   it('is nobody’s any more: its own filing can have it, and this one cannot name it again', async () => {
     const { sent, named } = await misnamed();
     const owner = await sent.party.sent();
