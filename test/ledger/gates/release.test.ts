@@ -220,6 +220,18 @@ describe('the ground rejected', () => {
     expect(await rows(filingId)).toMatchObject([freed]);
   });
 
+  it('frees nothing while another attempt of the submission is open', async () => {
+    const { filingId, requestId } = await accepted();
+    await ledger.pool.query(
+      `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-2', $1, 1, 2)`,
+      [filingId],
+    );
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([submitted]);
+    expect(await unsent(`${filingId}-1-2`, 'unmarked')).toBe(true);
+    expect(await rows(filingId)).toMatchObject([freed]);
+  });
+
   it('frees the rows once the other attempt is proven not to be sent', async () => {
     const { filingId, first, second } = await sentTwice();
     const requestId = newId();
