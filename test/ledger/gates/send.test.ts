@@ -338,6 +338,15 @@ describe('a row that was released as absent', () => {
       expect(await open(filingId, 1, minutesLater(742))).toMatchObject({ outcome: 'look' });
     });
 
+    it('goes out so only after the sender’s window, where that is longer', async () => {
+      const own = await exporter();
+      const { filingId, attemptId } = await own.sent([{}], { settleMs: 2 * SETTLE_MS });
+      await own.look(minutesLater(481));
+      expect(await absent({ attemptId }, { at: minutesLater(482) })).toEqual({ outcome: 'again' });
+      await expectWord('refused', filingId, 'ravi', 960, { unseen: true });
+      await expectWord('stands', filingId, 'ravi', 962, { unseen: true });
+    });
+
     it('is nothing that a word about a filing without such rows can be about', async () =>
       expectWord('refused', await party.file(), 'ravi', 300, { unseen: true }));
   });
