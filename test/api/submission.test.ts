@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FilingApi } from '../../src/api/client';
@@ -119,6 +121,22 @@ describe('a submission', () => {
         sockets.forEach(hangUp);
         await sleep(100);
       });
+      expect(held).toMatchObject({ ...NOTHING, kind: 'not_sent', marks: 1 });
+    });
+
+    test('when the service closed the connection in the same turn in which the mark is set', async () => {
+      const clients: Socket[] = [];
+      const onClient = (message: unknown) => clients.push((message as { socket: Socket }).socket);
+      subscribe('net.client.socket', onClient);
+      const held = await heldUp(async (sockets) => {
+        while (sockets.length === 0) await sleep(1);
+        const closed = Promise.all(clients.map((socket) => once(socket, 'end')));
+        sockets.forEach((socket) => socket.end());
+        // The socket is not destroyed yet: without a look at its state, undici would write, and the outcome be unknown.
+        await closed;
+        expect(clients.map(({ destroyed }) => destroyed)).toEqual([false]);
+      });
+      unsubscribe('net.client.socket', onClient);
       expect(held).toMatchObject({ ...NOTHING, kind: 'not_sent', marks: 1 });
     });
 

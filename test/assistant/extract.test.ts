@@ -96,10 +96,13 @@ it('takes thirty documents of which ten are broken in ten ways: each has its own
   expect(calls('extract-invoice')).toBe(before + 1);
 }, 120_000);
 
-it('takes a PDF with other bytes before its header, but no text that quotes one', async () => {
+it('takes a PDF with other bytes before its header or encrypted for permissions alone, but no text that quotes one', async () => {
   const [before, quoted] = ['\u001b%-12345X@PJL\r\n', '{"pdf":"%PDF-1.4\\n%%EOF'];
   const behind = await pdf('behind.pdf', Buffer.concat([Buffer.from(before), scriptedPdf({ data: { behind: 1 } })]));
-  expect((await stage.ebrc(['extract', 'invoice', behind, '--json'])).json()).toMatchObject({ state: 'extracted' });
+  // Only the service can tell whether it needs a password to be read.
+  const encrypted = await pdf('encrypted.pdf', scriptedPdf({ data: { trailer: '/Encrypt 9 0 R' } }));
+  for (const path of [behind, encrypted])
+    expect((await stage.ebrc(['extract', 'invoice', path, '--json'])).json()).toMatchObject({ state: 'extracted' });
   for (const content of [quoted, `${'x'.repeat(1_020)}%PDF-1.4\n%%EOF\n`]) {
     const other = await stage.ebrc(['extract', 'invoice', await pdf('other.pdf', Buffer.from(content)), '--json']);
     expect(other.json()).toMatchObject({ state: 'refused', errors: [{ code: 'not_a_pdf' }] });

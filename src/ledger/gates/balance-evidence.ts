@@ -126,7 +126,7 @@ export async function unexplainedUse(
                                 = (i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date) AND c.seen_at <= s.marked_at
                               ORDER BY seen_at DESC, change_id DESC LIMIT 1) AS c
                             WHERE s.balances IS NULL AND i.exporter_id = o.exporter_id AND ${sameIrm('i.irm_key', 'o.irm_key')}) AS e) AS b,
-                LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at) THEN sum(i.available) END AS available,
+                LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL) THEN sum(i.available) END AS available,
                                 min(i.read_at) AS read_at
                            FROM (SELECT available, read_at, row_number() OVER (ORDER BY first_seen_at, ${issueDay('issue_date')}) AS nth FROM irms
                                   WHERE exporter_id = o.exporter_id AND ${sameIrm('irm_key', 'o.irm_key')}) AS i

@@ -207,7 +207,6 @@ function stateOfSubject(args: {
     isDenial(statement) && since !== null && since.getTime() <= at.getTime() - settleMs;
   if ('attemptId' in subject) {
     const own = attempts.find(({ attemptId }) => attemptId === subject.attemptId);
-    if (own?.verdict === 'open') return refused('not_in_doubt', `attempt ${own.attemptId} has not been sent yet`);
     const request = own && requestOf(own, requests);
     if (request)
       return refused(

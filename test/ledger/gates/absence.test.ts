@@ -88,7 +88,7 @@ describe('the window', () => {
 
 describe('the look', () => {
   it.each<[string, (party: Party) => Promise<void>]>([
-    ['began before the window was over', (party) => party.look(minutesLater(239))],
+    ['began before the window was over', (party) => party.look(minutesLater(239), { endedAt: OVER })],
     ['is not complete', (party) => party.look(OVER, { problem: 'an entry could not be read' })],
     ['does not reach back to the day before the first mark', (party) => party.look(OVER, { from: '10022026' })],
     ['does not reach to the day on which it began', (party) => party.look(OVER, { to: '09022026' })],
@@ -150,18 +150,19 @@ describe('the look', () => {
 describe('a certificate that agrees', () => {
   const agrees = (number: string) => ({ code: 'agrees', why: expect.stringContaining(number) as string });
 
-  it.each<[string, object]>([
-    ['in document and date', {}],
-    ['whatever the amount and the currency', { realisedValueFCC: 77.5, currencyCode: 'EUR' }],
-    ['without a date', { sbCumInvoiceDate: null }],
-    ['without an amount', { realisedValueFCC: null, currencyCode: null }],
+  it.each<[string, object, object?]>([
+    ['in document and date', { billNo: null }],
+    ['whatever the amount and the currency', { billNo: null, realisedValueFCC: 77.5, currencyCode: 'EUR' }],
+    ['without a date', { billNo: null, sbCumInvoiceDate: null }],
+    ['with a row whose date is not known', { billNo: null, sbCumInvoiceDate: '04012026' }, { sbCumInvoiceDate: '' }],
+    ['without an amount', { billNo: null, realisedValueFCC: null, currencyCode: null }],
     ['in another spelling of the document', { billNo: null, sbCumInvoiceNumber: undefined }],
     ['in the bill number alone', { sbCumInvoiceNumber: '999', sbCumInvoiceDate: '01012020' }],
     ['although it was cancelled', { eBRCStatus: 'Cancelled' }],
     ['issued the day before the first mark', { eBRCDate: '09022026' }],
     ['without a day of issue', { eBRCDate: null }],
-  ])('%s keeps the rows', async (_, more) => {
-    const { party, filingId, attemptId } = await looked();
+  ])('%s keeps the rows', async (_, more, ours = {}) => {
+    const { party, filingId, attemptId } = await looked([ours]);
     const number = `EB-${filingId}`;
     const spelled = 'sbCumInvoiceNumber' in more && more.sbCumInvoiceNumber === undefined;
     const [row] = await readRows(ledger.pool, filingId);
@@ -200,7 +201,8 @@ describe('a certificate that agrees', () => {
   it.each([
     ['record', again],
     ['persons', { code: 'agrees' }],
-  ] as const)('that another row holds by its %s', async (adoption, expected) => {
+    ['record, which a third one disputes', { code: 'agrees' }],
+  ] as const)('that another row holds by its %s', async (how, expected) => {
     const { party, filingId, attemptId } = await looked();
     const other = await party.sent();
     const number = `EB-${filingId}`;
@@ -208,10 +210,12 @@ describe('a certificate that agrees', () => {
     const of = { filingId: other.filingId, submission: 1, exporterId: party.exporterId, at: LATER };
     const certificates = [{ position: 0, eBRCNumber: number, eBRCDate: '10022026' }];
     await under(other.filingId, (client) =>
-      adoption === 'record'
-        ? certifyByRecord(client, { ...of, records: certificates })
-        : certifyByPersons(client, { ...of, certificates }),
+      how === 'persons'
+        ? certifyByPersons(client, { ...of, certificates })
+        : certifyByRecord(client, { ...of, records: certificates }),
     );
+    if (how.includes('disputes'))
+      await ledger.pool.query('UPDATE filing_rows SET disputed = true WHERE filing_id = $1', [other.filingId]);
     expect(await rows(other.filingId)).toMatchObject([{ state: 'certified' }]);
     expect(await absent({ attemptId })).toMatchObject(expected);
   });
@@ -263,6 +267,13 @@ describe('what is asked about', () => {
     const attemptId = await opened(await party.file());
     await party.look(OVER);
     await expectRefused('not_in_doubt', { attemptId });
+  });
+
+  it('is nothing of a submission whose rows all have their certificates', async () => {
+    const { party, filingId, attemptId } = await looked();
+    await party.certify(filingId, { 0: `EB-ALL-${filingId}` });
+    await expectRefused('not_in_doubt', { attemptId });
+    expect(await attempts(filingId)).toEqual(['marked']);
   });
 
   it('is not an attempt whose answer named a request: that is asked about', async () => {

@@ -333,7 +333,6 @@ describe('a balance contradicts a certificate of details', () => {
   });
 
   it.each<[string, (own: Party) => Promise<void>]>([
-    ['before the send', (own) => balanceRead(own, minutesLater(-1)).then(() => own.look(AT))],
     ['after the look that shows it', (own) => own.look(minutesLater(10)).then(() => balanceRead(own))],
     ['without a complete look', (own) => balanceRead(own)],
   ])('where it was read %s', async (_, reads) => {
@@ -345,6 +344,20 @@ describe('a balance contradicts a certificate of details', () => {
   });
   const balanceRead = async (own: Party, at = minutesLater(20), available = 1) =>
     readBalance(ledger, available, at, own.exporterId, own.iec);
+
+  it('where it was read before the send, although after the snapshot', async () => {
+    const own = await exporter();
+    const filingId = await own.file();
+    const snapshot = { filingId, submission: 1, exporterId: own.exporterId, certificates: [], at: minutesLater(1) };
+    await saveSnapshot(ledger.pool, snapshot);
+    await balanceRead(own, minutesLater(5), 5_000);
+    await own.sendAttempt(filingId, { held: null, at: minutesLater(6) });
+    await own.show(filingId, 'USED-BEFORE');
+    await own.look(AT, { balances: false });
+    expect(await byDetails(own, filingId)).toMatchObject(contradicted);
+    await balanceFalls(own, 5_000);
+    await expectByDetails(own, filingId, 'USED-BEFORE');
+  });
 
   it('where it was read before the day of the certificate’s issue', async () => {
     const { party: own, filingId } = await filed();

@@ -328,9 +328,14 @@ describe('a row that was released as absent', () => {
       await expectWord('refused', filingId, 'ravi', 482);
       await expectWord('stands', filingId, 'ravi', 482, unseen);
       await expectWord('again', filingId, 'meera', 483, unseen);
-      expect(await send(await opened(filingId), { at: minutesLater(490) })).toMatchObject(marked);
+      const second = await opened(filingId);
+      expect(await send(second, { at: minutesLater(490) })).toMatchObject(marked);
       // Their words are about this lineage: another filing of the document still waits for a look.
       expect(await open(await beside(own, filingId))).toMatchObject({ outcome: 'look' });
+      // And they are not about a send after them.
+      await own.look(minutesLater(740));
+      expect(await absent({ attemptId: second }, { at: minutesLater(741) })).toEqual({ outcome: 'again' });
+      expect(await open(filingId, 1, minutesLater(742))).toMatchObject({ outcome: 'look' });
     });
 
     it('is nothing that a word about a filing without such rows can be about', async () =>
