@@ -53,6 +53,10 @@ const balancesOf = ({ exporterId, iec }: Party, available: number[], at = OVER) 
   return saveIrms(ledger.pool, exporterId, irms, at);
 };
 
+/** The service lists the party's IRM without its balance. */
+const balanceUntold = ({ exporterId, iec }: Party, at: Date) =>
+  saveIrms(ledger.pool, exporterId, [{ ...irmRecord(0, iec), irmAvailableAmt: null }], at);
+
 /** *Nothing of this send was filed*, by default by ravi. */
 const say = (sent: Sent, more: Partial<Parameters<typeof word>[0]> = {}) =>
   word({ ...about(sent), by: 'ravi', ...more });
@@ -354,6 +358,16 @@ describe('two persons are needed where a certificate may be hidden:', () => {
       ROSE,
       ({ party }) => balanceFalls(party, 9_995).then(() => balanceFalls(party, 10_000, LATER)),
     ],
+    [
+      'it was given back between two readings of which one did not tell the balance',
+      ROSE,
+      async ({ party }) => {
+        await balanceFalls(party, 9_995);
+        await balanceUntold(party, minutesLater(241.3));
+        await balanceFalls(party, 10_000, minutesLater(241.5));
+      },
+    ],
+    ['the last reading did not tell the balance', ROSE, ({ party }) => balanceUntold(party, OVER)],
     [
       'less of it was used than was certified on it since',
       ROSE,
