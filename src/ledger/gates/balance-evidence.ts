@@ -90,7 +90,7 @@ async function comparisons(
 
 /**
  * Why balances speak against an absence: an IRM of rows without a certificate fell since the first send by at least the
- * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after
+ * smallest of them, and no certificate accounts for it (those of rows sent before that send, certified after
  * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`, or
  * something was given back since, which may hide a use. A send without a snapshot is compared with the last reading
  * before it. null: nothing speaks against the absence.
@@ -115,7 +115,7 @@ export async function unexplainedUse(
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
             AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
        known AS (
-         SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
+         SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, s.marked_at, n.read_at AS until
            FROM open o, sent s,
                 LATERAL (SELECT CASE WHEN bool_and(available IS NOT NULL) THEN sum(available) END AS available,
                                 coalesce(max(read_at), s.taken_at) AS read_at, count(*) AS records FROM (
@@ -136,7 +136,7 @@ export async function unexplainedUse(
        used AS (
          SELECT k.*, (SELECT coalesce(sum(c.mapped_amount), 0) FROM filing_rows c
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
-                         AND c.submitted_at >= k.since AND c.settled_at <= k.until
+                         AND c.submitted_at >= k.marked_at AND c.settled_at <= k.until
                          AND NOT EXISTS (SELECT FROM certificates t WHERE t.party_id = c.party_id AND t.ebrc_number = c.ebrc_number
                            AND upper(btrim(t.status)) <> 'ISSUED')) AS certified FROM known k)
      SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, rose, fell::text, certified::text

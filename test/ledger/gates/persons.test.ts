@@ -432,6 +432,17 @@ describe('two persons are needed where a certificate may be hidden:', () => {
     await needsTwo(sent, /fell by 10 since the send, and certificates account for 0 of it/u);
   });
 
+  it('the same of a row that was sent after the refresh whose balances were read only later', async () => {
+    const party = await exporter();
+    const before = await party.sent();
+    await balanceFalls(party, 9_995, NOW);
+    const sent = await party.sent([{}], { at: minutesLater(1) });
+    await certified(before, party);
+    await party.look(OVER);
+    await balanceFalls(party, 9_990);
+    await needsTwo(sent, /fell by 5 since the send, and certificates account for 0 of it/u);
+  });
+
   it('the IRM was used since the last reading before a send without a snapshot', async () => {
     for (const used of [false, true]) {
       const party = await exporter();
