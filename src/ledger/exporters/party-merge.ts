@@ -30,6 +30,11 @@ export async function movePartyOf(client: Queryable, move: PartyMove): Promise<v
   );
   if (exporterId === null)
     await client.query('UPDATE listed_certificates SET party_id = $2 WHERE party_id = $1', [from, to]);
+  await client.query(
+    `UPDATE permits p SET fingerprint = $2::int || ':' || split_part(fingerprint, ':', 2) FROM filings f JOIN exporters e USING (exporter_id)
+      WHERE f.filing_id = p.filing_id AND e.party_id = $2 AND split_part(fingerprint, ':', 1) = $1::text`,
+    [from, to],
+  );
   const collisions = await moveRows(client, move);
   await moveCertificates(client, move);
   await moveQuestions(client, move);

@@ -1,7 +1,7 @@
 /** Evidence that rows were not filed, for the release and send gates: certificates, looks, the settle window. */
 import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
-import type { AttemptRow } from './attempts';
+import { SETTLE_MS, type AttemptRow } from './attempts';
 import { PUT_BACK_TOGETHER } from './held-rows';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
@@ -69,15 +69,18 @@ export async function agreeingCertificates(
   return rows;
 }
 
+/** SQL: whether look `l` is complete and covers all days since this one. */
+export const COVERS_DAYS_SINCE = (day: string): string =>
+  `(l.complete AND l.from_date <= ${day} AND l.to_date >= (l.began_at AT TIME ZONE 'Asia/Kolkata')::date)`;
+
 /** The id of the party's newest complete look that began at or after `since` and covers all days since `from`. */
 export async function completeLook(
   db: Queryable,
   { exporterId, since, from }: { exporterId: string; since: Date; from: Date },
 ): Promise<number | null> {
   const { rows } = await db.query<{ lookId: number }>(
-    `SELECT look_id::float8 AS "lookId" FROM looks WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)
-        AND complete AND began_at >= $2 AND from_date <= ($3::timestamptz AT TIME ZONE 'Asia/Kolkata')::date
-        AND to_date >= (began_at AT TIME ZONE 'Asia/Kolkata')::date
+    `SELECT look_id::float8 AS "lookId" FROM looks l WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)
+        AND began_at >= $2 AND ${COVERS_DAYS_SINCE("($3::timestamptz AT TIME ZONE 'Asia/Kolkata')::date")}
       ORDER BY began_at DESC LIMIT 1`,
     [exporterId, since, from],
   );
@@ -88,20 +91,23 @@ export async function completeLook(
 export const longestWindow = (attempts: readonly AttemptRow[], settleMs: number): number =>
   Math.max(settleMs, ...attempts.map((attempt) => attempt.settleMs ?? 0));
 
+/** SQL: the end of the settle window of `o`'s submission: of $4 ms, or its sender's if longer; null: without a mark. */
+export const WINDOW_END = `(SELECT greatest(max(a.marked_at) + greatest(max(${SETTLE_MS}), $4::float8) * interval '1 ms',
+    max(l.certificates_after) FILTER (WHERE a.reason = '${PUT_BACK_TOGETHER}'))
+  FROM attempts a, ledger_identity l WHERE a.filing_id = o.filing_id AND a.submission = o.submission)`;
+
 /** The end of the settle window. It counts from the last mark and the service's first denial; a restore delays it. */
 export async function windowEnd(
   client: Queryable,
-  of: { attempts: readonly AttemptRow[]; settleMs: number; statementSince?: Date | null },
+  of: SubmissionKey & { settleMs: number; statementSince?: Date | null },
 ): Promise<Date> {
-  const { attempts, settleMs, statementSince } = of;
-  const longest = longestWindow(attempts, settleMs);
-  const begun = [...attempts.map(({ markedAt }) => markedAt), statementSince];
-  const ends = begun.flatMap((from) => (from ? [from.getTime() + longest] : []));
-  const { rows } = await client.query<{ after: Date | null }>(
-    'SELECT certificates_after AS after FROM ledger_identity',
+  const { filingId, submission, settleMs, statementSince } = of;
+  const { rows } = await client.query<{ end: Date }>(
+    `SELECT coalesce(greatest(${WINDOW_END}, $3::timestamptz + $4 * interval '1 ms'), 'epoch') AS end
+       FROM submissions o WHERE filing_id = $1 AND submission = $2`,
+    [filingId, submission, statementSince, settleMs],
   );
-  const restored = attempts.some(({ reason }) => reason === PUT_BACK_TOGETHER) ? rows[0]?.after?.getTime() : null;
-  return new Date(Math.max(restored ?? 0, ...ends));
+  return rows[0]?.end ?? new Date(0);
 }
 
 /** Why the party's last look was incomplete, in brackets for a message; empty if it was complete. */

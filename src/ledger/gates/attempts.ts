@@ -16,11 +16,14 @@ export interface AttemptRow {
   answer: StoredAnswer | null;
 }
 
+/** SQL: {@link AttemptRow.settleMs} of attempt `a`. */
+export const SETTLE_MS = `greatest(a.settle_ms, CASE WHEN a.verdict = 'marked' AND a.reason IS NULL THEN a.timeout_ms END)`;
+
 export async function lockAttempts(client: Queryable, filingId: string, submission: number): Promise<AttemptRow[]> {
   const { rows } = await client.query<AttemptRow>(
     `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", reason, answer,
-            greatest(settle_ms, CASE WHEN verdict = 'marked' AND reason IS NULL THEN timeout_ms END)::float8 AS "settleMs"
-       FROM attempts WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
+            ${SETTLE_MS}::float8 AS "settleMs"
+       FROM attempts a WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
     [filingId, submission],
   );
   return rows;

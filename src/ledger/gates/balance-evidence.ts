@@ -2,7 +2,8 @@ import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money'
 import { issueDay, sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
-import { PUT_BACK_TOGETHER } from './held-rows';
+import { IS_CANDIDATE } from '../rows/filing-rows';
+import { COVERS_DAYS_SINCE, WINDOW_END } from './absence';
 
 /** The smallest unit in which the service counts amounts. */
 const SMALLEST_UNIT = '0.01';
@@ -40,7 +41,8 @@ interface Reading {
   available: string;
 }
 
-const UNREAD = 'the balance of its IRM was not read between the issue of the certificate and the look that shows it';
+const UNREAD =
+  'the balance of its IRM was not read between the issue of the certificate and the look that shows it, or tells nothing because the remittance was amended or cancelled since the send';
 
 /**
  * Why an IRM's balance contradicts a row's certificate; null: it does not. The balance must have been read between the
@@ -88,7 +90,7 @@ async function comparisons(
 
 /**
  * Why balances speak against an absence: an IRM of rows without a certificate fell since the first send by at least the
- * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after
+ * smallest of them, and no certificate accounts for it (those of rows sent before that send, certified after
  * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`, or
  * something was given back since, which may hide a use. A send without a snapshot is compared with the last reading
  * before it. null: nothing speaks against the absence.
@@ -102,7 +104,7 @@ export async function unexplainedUse(
     irmNumber: string;
     unexplained: boolean;
     measured: boolean;
-    /** The balance rose, or fell by less than was certified, or the remittance was amended. */
+    /** The balance rose, was not told, or fell by less than was certified, or the remittance was amended. */
     rose: boolean;
     fell: string;
     certified: string;
@@ -113,7 +115,7 @@ export async function unexplainedUse(
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
             AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
        known AS (
-         SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
+         SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, s.marked_at, n.read_at AS until
            FROM open o, sent s,
                 LATERAL (SELECT CASE WHEN bool_and(available IS NOT NULL) THEN sum(available) END AS available,
                                 coalesce(max(read_at), s.taken_at) AS read_at, count(*) AS records FROM (
@@ -134,15 +136,15 @@ export async function unexplainedUse(
        used AS (
          SELECT k.*, (SELECT coalesce(sum(c.mapped_amount), 0) FROM filing_rows c
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
-                         AND c.submitted_at >= k.since AND c.settled_at <= k.until
+                         AND c.submitted_at >= k.marked_at AND c.settled_at <= k.until
                          AND NOT EXISTS (SELECT FROM certificates t WHERE t.party_id = c.party_id AND t.ebrc_number = c.ebrc_number
                            AND upper(btrim(t.status)) <> 'ISSUED')) AS certified FROM known k)
      SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, rose, fell::text, certified::text
        FROM used CROSS JOIN LATERAL (
          SELECT coalesce(fell - certified + $4::numeric >= smallest, false) AS unexplained,
                 coalesce(fell + $4 < certified, false) OR EXISTS (SELECT FROM (
-                  SELECT c.seen_at, c.what, c.available > lag(c.available) OVER (PARTITION BY c.ad_code, c.ifsc_code, c.issue_date
-                           ORDER BY c.seen_at, c.change_id) AS higher
+                  SELECT c.seen_at, c.what, c.what <> 'first_seen' AND (c.available <= lag(c.available) OVER (
+                           PARTITION BY c.ad_code, c.ifsc_code, c.issue_date ORDER BY c.seen_at, c.change_id)) IS NOT TRUE AS higher
                     FROM irms i JOIN irm_changes c USING (exporter_id, irm_number, ad_code, ifsc_code, issue_date)
                    WHERE i.exporter_id = used.exporter_id AND ${sameIrm('i.irm_key', 'used.irm_key')}) AS change
                  WHERE seen_at > since AND (higher OR what ~ 'amended')) AS rose) AS judged
@@ -155,7 +157,7 @@ export async function unexplainedUse(
   const { irmNumber, unexplained, measured, rose, fell, certified } = used;
   const balance = `the balance of IRM ${irmNumber}`;
   if (unexplained) return `${balance} fell by ${fell} since the send, and certificates account for ${certified} of it`;
-  if (rose) return `${balance} tells nothing: since the send it rose, or the remittance was amended`;
+  if (rose && measured) return `${balance} tells nothing: since the send it rose, or the remittance was amended`;
   return `${balance} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
 }
 
@@ -170,10 +172,15 @@ async function balanceAround(
        known AS (
          SELECT sum((b->>'available')::numeric) AS available, min((b->>'readAt')::timestamptz) AS read_at
            FROM row r, sent s, jsonb_array_elements(s.balances) AS b WHERE b->>'irmKey' = r.irm_key),
-       look AS (SELECT max(began_at) AS at FROM looks WHERE complete AND party_id = (SELECT party_id FROM row))
+       look AS (SELECT max(began_at) AS at FROM looks l WHERE party_id = (SELECT party_id FROM row)
+                   AND ${COVERS_DAYS_SINCE("to_date($4, 'DDMMYYYY')")})
      SELECT r.mapping->>'irmNumber' AS "irmNumber", coalesce(k.read_at, s.taken_at) AS at, k.available::text AS before,
             (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at AND i.read_at <= look.at
-                       AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= to_date($4, 'DDMMYYYY')) THEN sum(i.available)::text END
+                       AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= to_date($4, 'DDMMYYYY')
+                       AND NOT EXISTS (SELECT FROM irm_changes c
+                         WHERE (c.exporter_id, c.irm_number, c.ad_code, c.ifsc_code, c.issue_date)
+                           = (i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date)
+                           AND c.seen_at > coalesce(k.read_at, s.taken_at) AND c.what ~ 'amended|cancelled')) THEN sum(i.available)::text END
                FROM irms i, look WHERE i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}) AS now
        FROM row r, sent s, known k`,
     [filingId, submission, position, eBRCDate !== null && /^\d{8}$/.test(eBRCDate) ? eBRCDate : '01011970'],
@@ -181,21 +188,17 @@ async function balanceAround(
   return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
 }
 
-/** SQL: a settle window of row `o` is not over. $4: this process's window in ms, $5: now, $6: PUT_BACK_TOGETHER. */
-const IN_WINDOW = `EXISTS (SELECT FROM attempts a, ledger_identity l
-  WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND $5 < greatest(
-    a.marked_at + greatest(a.settle_ms, $4) * interval '1 ms', CASE WHEN a.reason = $6 THEN l.certificates_after END))`;
-
-/** SQL: a request of row `o`, in another submission than row `r`, is followed, and nothing is said against it. */
+/** SQL: a request of row `o`, in another submission than row `r`, is followed, and the service does not deny it. */
 const PROCESSED_BESIDE = `EXISTS (SELECT FROM requests q
-  WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed' AND q.statement IS NULL
-    AND (q.filing_id, q.submission) <> (r.filing_id, r.submission))`;
+  WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed'
+    AND coalesce(q.statement, 'incomplete') = 'incomplete' AND (q.filing_id, q.submission) <> (r.filing_id, r.submission))`;
 
-/** SQL: a certificate that no row has, other than $7, fits row `o`. */
+/** SQL: a certificate that no row has, other than $6, fits row `o`. */
 const HAS_ANOTHER = `EXISTS (SELECT FROM certificates c
   WHERE c.party_id = o.party_id AND c.document_key = o.document_key AND c.match_key = o.match_key AND c.filing_id IS NULL
-    AND c.ebrc_number <> $7 AND upper(btrim(c.status)) = 'ISSUED'
-    AND c.issued_on >= ((o.submitted_at - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date)`;
+    AND c.ebrc_number <> $6 AND upper(btrim(c.status)) = 'ISSUED'
+    AND c.issued_on >= (SELECT ((min(a.marked_at) - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date FROM attempts a
+      WHERE a.filing_id = o.filing_id AND a.submission = o.submission))`;
 
 /** The rows that count as filed on the row's IRM: certified, matched, or (within their window) perhaps filed. */
 async function filedOnIrm(db: Queryable, asked: Asked): Promise<Filed[]> {
@@ -206,9 +209,8 @@ async function filedOnIrm(db: Queryable, asked: Asked): Promise<Filed[]> {
        FROM filing_rows o JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND o.party_id = r.party_id
                                             AND ${sameIrm('o.irm_key', 'r.irm_key')}
       WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
-         OR (o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL
-             AND (${IN_WINDOW} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER}))`,
-    [filingId, position, matched, settleMs, at, PUT_BACK_TOGETHER, eBRCNumber],
+         OR (${IS_CANDIDATE} AND ($5 < ${WINDOW_END} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER}))`,
+    [filingId, position, matched, settleMs, at, eBRCNumber],
   );
   return rows;
 }

@@ -68,7 +68,8 @@ export async function releaseAbsent(
   if ('outcome' in subjectState) return subjectState;
 
   // The settle window must be over, and a complete look must have begun after it.
-  const window = await windowEnd(client, { attempts, settleMs, statementSince: subjectState.statementSince });
+  const { statementSince, statementAt } = subjectState;
+  const window = await windowEnd(client, { filingId, submission, settleMs, statementSince });
   if (at < window || (args.saidAt && args.saidAt < window))
     return refused(
       'too_early',
@@ -76,7 +77,7 @@ export async function releaseAbsent(
     );
   const send = await lineageSend(client, { filingId, submission, positions });
   const from = send.from ?? at;
-  const since = subjectState.statementAt && subjectState.statementAt > window ? subjectState.statementAt : window;
+  const since = statementAt && statementAt > window ? statementAt : window;
   const lookId = await completeLook(client, { exporterId: filing.exporterId, since, from });
   const windowAgo = { exporterId: filing.exporterId, since: new Date(at.getTime() - settleMs), from };
   if (lookId === null && (!args.unseen || (await completeLook(client, windowAgo)) !== null)) {

@@ -30,10 +30,7 @@ export async function closeNotOurs(
   );
   if (named.length === 0) return null;
   const windows: Date[] = [];
-  for (const { submission } of named) {
-    const attempts = await lockAttempts(client, filingId, submission);
-    windows.push(await windowEnd(client, { attempts, settleMs }));
-  }
+  for (const { submission } of named) windows.push(await windowEnd(client, { filingId, submission, settleMs }));
   const window = new Date(Math.max(...windows.map((end) => end.getTime())));
   if (word.at < window)
     return refused(`it may still be processed: wait for the end of the settle window at ${window.toISOString()}`);

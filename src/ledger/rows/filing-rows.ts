@@ -115,7 +115,13 @@ export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.${IS_OPEN})::int AS open
        FROM ${ROWS_AND_CERTIFICATES}`;
 
-/** Rows of a party that may get a certificate: sent without one, or released as absent. `mine`: this submission's. */
+/** SQL: row `o` may get a certificate, or have used a balance without one: it was sent, or released as absent. */
+export const IS_CANDIDATE = `(o.ebrc_number IS NULL AND ((o.live AND o.submitted_at IS NOT NULL)
+  OR ((NOT o.live OR o.state = 'planned') AND EXISTS (SELECT FROM attempts a
+    WHERE a.filing_id = o.filing_id AND a.submission = o.submission AND a.verdict = 'absent'))
+  OR EXISTS (SELECT FROM releases l WHERE l.release_id = o.release_id AND l.ground = 'absent')))`;
+
+/** Rows of a party that may get a certificate. `mine`: this submission's. */
 export async function candidateRows(
   db: Queryable,
   { filingId, submission, exporterId }: SubmissionKey & { exporterId: string },
@@ -124,12 +130,8 @@ export async function candidateRows(
     `SELECT filing_id AS "filingId", position, submission, mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",
             mapping->>'sbCumInvoiceDate' AS "sbCumInvoiceDate", mapped_amount::text AS "mappedIRMAmountFCC", currency,
             mapping->>'sbCumInvoiceFCC' AS "documentCurrency", irm_key AS "irmKey", mapping->>'billNo' AS "billNo"
-       FROM filing_rows r
-      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND ebrc_number IS NULL
-        AND ((live AND submitted_at IS NOT NULL)
-          OR ((NOT live OR state = 'planned') AND EXISTS (SELECT FROM attempts a WHERE a.filing_id = r.filing_id
-            AND a.submission = r.submission AND a.verdict = 'absent'))
-          OR EXISTS (SELECT FROM releases l WHERE l.release_id = r.release_id AND l.ground = 'absent'))
+       FROM filing_rows o
+      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND ${IS_CANDIDATE}
       ORDER BY coalesce(submitted_at, reserved_at), filing_id, position`,
     [exporterId],
   );

@@ -1,6 +1,6 @@
 /** The recording of looks, and what may have been sent in the time that ledger and documents both lost. */
 import { attemptIdOf, type SubmissionKey } from '../../domain/filing/attempt';
-import { agrees } from '../gates/absence';
+import { agrees, COVERS_DAYS_SINCE } from '../gates/absence';
 import { insertAttempt } from '../gates/attempts';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { writeVerdict } from '../gates/verdict';
@@ -50,9 +50,8 @@ export async function lostTimeCertificates(client: Queryable, { filingId, submis
     looked: boolean;
   }>(
     `SELECT i.certificates_from AS since,
-       EXISTS (SELECT FROM looks l WHERE l.party_id = p.party_id AND l.complete AND l.began_at >= i.certificates_after
-          AND l.from_date <= (i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date
-          AND l.to_date >= (l.began_at AT TIME ZONE 'Asia/Kolkata')::date) AS looked,
+       EXISTS (SELECT FROM looks l WHERE l.party_id = p.party_id AND l.began_at >= i.certificates_after
+          AND ${COVERS_DAYS_SINCE("(i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date")}) AS looked,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('position', r.position, 'eBRCNumber', c.ebrc_number)
                  ORDER BY r.position, c.ebrc_number), '[]')
           FROM filing_rows r JOIN certificates c USING (party_id)

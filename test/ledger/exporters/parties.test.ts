@@ -183,6 +183,18 @@ describe('an IEC', () => {
     );
   });
 
+  it('that is learnt takes the permissions along that were given beside the client’s filings', async () => {
+    const iec = newIec();
+    const [known, nameless] = [await client({ iec }), await client()];
+    const rows = newRows();
+    const second = { exporterId: nameless, permitted: [{ row: 1, reason: 'a second tranche' }] };
+    const holder = await open(ledger, `NAMED-${iec}`, rows, { exporterId: nameless });
+    expect(await record(ledger, `SECOND-${iec}`, rows, second)).toMatchObject(refusal({ filingId: holder }));
+    await learn(nameless, iec);
+    expect(await party(nameless)).toBe(await party(known));
+    expect(await record(ledger, `SECOND-${iec}`, rows, second)).toMatchObject({ outcome: 'opened' });
+  });
+
   it('that differs from the known one is a question of the open filings, whichever is used', async () => {
     const [entered, shown, other, fromIrms] = [newIec(), newIec(), newIec(), newIec()];
     const id = await client({ iec: entered });

@@ -4,7 +4,8 @@ import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { certifyByDetails, certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
 import { partsOf } from '../../../src/ledger/filings/filing-pages';
 import { withTransaction } from '../../../src/ledger/pool';
-import { minutesLater, move, readBalance } from '../filing-support';
+import { saveIrms } from '../../../src/ledger/exporters/irms';
+import { irmRecord, minutesLater, move, readBalance } from '../filing-support';
 import { judgeRefused, releaseUnfiled } from '../../../src/ledger/gates/release';
 import { SENDER, SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
@@ -335,6 +336,13 @@ describe('a balance contradicts a certificate of details', () => {
   it.each<[string, (own: Party) => Promise<void>]>([
     ['after the look that shows it', (own) => own.look(minutesLater(10)).then(() => balanceRead(own))],
     ['without a complete look', (own) => balanceRead(own)],
+    [
+      'after the last look at the days of the certificate',
+      (own) =>
+        balanceRead(own)
+          .then(() => own.look(minutesLater(19), { balances: false }))
+          .then(() => own.look(AT, { balances: false, to: '31012026' })),
+    ],
   ])('where it was read %s', async (_, reads) => {
     const own = await exporter();
     const { filingId } = await own.sent();
@@ -397,7 +405,10 @@ describe('a balance contradicts a certificate of details', () => {
     await gates.accept(two, 'R-PROCESSED');
     await own.show(one.filingId, 'PROCESSED');
     await balanceFalls(own, 9_993);
-    expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject(contradicted);
+    for (const statement of [null, 'incomplete'] as const) {
+      await gates.poll(two.filingId, 'R-PROCESSED', statement, AT);
+      expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject(contradicted);
+    }
     await gates.poll(two.filingId, 'R-PROCESSED', 'unknown_request', AT);
     expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
   });
@@ -413,6 +424,33 @@ describe('a balance contradicts a certificate of details', () => {
     await balanceFalls(own, 9_988, minutesLater(25));
     for (const { filingId } of [one, two])
       expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
+  });
+
+  it('by a send that was judged absent, once a certificate fits it: that came late, and its filing uses the balance', async () => {
+    const own = await exporter();
+    const absentOne = await own.sent([{}], { at: minutesLater(-300) });
+    await own.look(minutesLater(-40));
+    expect(await absent(absentOne, { at: minutesLater(-30) })).toEqual({ outcome: 'again' });
+    const { filingId } = await own.sent([{ mappedIRMAmountFCC: 5 }]);
+    await own.show(filingId, 'ANOTHER-IRM');
+    await own.show(absentOne.filingId, 'LATE');
+    await balanceFalls(own, 9_995);
+    for (const each of [filingId, absentOne.filingId])
+      expect(await byDetails(own, each, { settleMs: 0 })).toMatchObject(contradicted);
+    await balanceFalls(own, 9_990, minutesLater(25));
+    await expectByDetails(own, filingId, 'ANOTHER-IRM', { settleMs: 0 });
+  });
+
+  it.each<[string, object]>([
+    ['amended', { remittanceFCCAmount: 9_995 }],
+    ['cancelled', { irmStatus: 'Cancelled' }],
+  ])('where the remittance was %s since the send: that is no use of it', async (_, change) => {
+    const own = await exporter();
+    const { filingId } = await own.sent();
+    await own.show(filingId, `CHANGED-${filingId}`);
+    await saveIrms(ledger.pool, own.exporterId, [{ ...irmRecord(9_995, own.iec), ...change }], minutesLater(20));
+    await own.look(AT, { balances: false });
+    expect(await byDetails(own, filingId)).toMatchObject(contradicted);
   });
 
   it('by what was certified on the IRM since the snapshot', async () => {

@@ -53,6 +53,10 @@ const balancesOf = ({ exporterId, iec }: Party, available: number[], at = OVER) 
   return saveIrms(ledger.pool, exporterId, irms, at);
 };
 
+/** The service lists the party's IRM without its balance. */
+const balanceUntold = ({ exporterId, iec }: Party, at: Date) =>
+  saveIrms(ledger.pool, exporterId, [{ ...irmRecord(0, iec), irmAvailableAmt: null }], at);
+
 /** *Nothing of this send was filed*, by default by ravi. */
 const say = (sent: Sent, more: Partial<Parameters<typeof word>[0]> = {}) =>
   word({ ...about(sent), by: 'ravi', ...more });
@@ -372,6 +376,16 @@ describe('two persons are needed where a certificate may be hidden:', () => {
       ({ party }) => balanceFalls(party, 9_995).then(() => balanceFalls(party, 10_000, LATER)),
     ],
     [
+      'it was given back between two readings of which one did not tell the balance',
+      ROSE,
+      async ({ party }) => {
+        await balanceFalls(party, 9_995);
+        await balanceUntold(party, minutesLater(241.3));
+        await balanceFalls(party, 10_000, minutesLater(241.5));
+      },
+    ],
+    ['the last reading did not tell the balance', ROSE, ({ party }) => balanceUntold(party, OVER)],
+    [
       'less of it was used than was certified on it since',
       ROSE,
       async ({ party }) => certified(await party.sent([{}], { at: minutesLater(1) }), party),
@@ -433,6 +447,17 @@ describe('two persons are needed where a certificate may be hidden:', () => {
     await party.look(OVER);
     await balanceFalls(party, 9_990);
     await needsTwo(sent, /fell by 10 since the send, and certificates account for 0 of it/u);
+  });
+
+  it('the same of a row that was sent after the refresh whose balances were read only later', async () => {
+    const party = await exporter();
+    const before = await party.sent();
+    await balanceFalls(party, 9_995, NOW);
+    const sent = await party.sent([{}], { at: minutesLater(1) });
+    await certified(before, party);
+    await party.look(OVER);
+    await balanceFalls(party, 9_990);
+    await needsTwo(sent, /fell by 5 since the send, and certificates account for 0 of it/u);
   });
 
   it('the IRM was used since the last reading before a send without a snapshot', async () => {
