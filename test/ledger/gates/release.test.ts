@@ -240,6 +240,7 @@ describe('the ground rejected', () => {
     expect(await unsent(second, 'void')).toBe(true);
     expect(await rows(filingId)).toMatchObject([freed]);
     expect(await attempts(filingId)).toEqual(['rejected', 'unsent']);
+    expect(await gates.stored(filingId, 'state', 'submissions')).toEqual([{ state: 'settled' }]);
   });
 
   it('frees nothing while an acceptance has no request to ask about', async () => {

@@ -338,6 +338,18 @@ describe('a row that was released as absent', () => {
       expect(await open(filingId, 1, minutesLater(742))).toMatchObject({ outcome: 'look' });
     });
 
+    it('goes out by no word from before the newest release', async () => {
+      const { own, filingId } = await released();
+      await expectWord('stands', filingId, 'anil', 482, { unseen: true });
+      await own.look(minutesLater(485));
+      const second = await opened(filingId);
+      expect(await send(second, { at: minutesLater(490) })).toMatchObject(marked);
+      await own.look(minutesLater(740));
+      expect(await absent({ attemptId: second }, { at: minutesLater(741) })).toEqual({ outcome: 'again' });
+      await expectWord('stands', filingId, 'meera', 985, { unseen: true });
+      await expectWord('again', filingId, 'ravi', 986, { unseen: true });
+    });
+
     it('goes out so only after the sender’s window, where that is longer', async () => {
       const own = await exporter();
       const { filingId, attemptId } = await own.sent([{}], { settleMs: 2 * SETTLE_MS });
