@@ -338,6 +338,18 @@ describe('a row that was released as absent', () => {
       expect(await open(filingId, 1, minutesLater(742))).toMatchObject({ outcome: 'look' });
     });
 
+    it('goes out only once both have named all of them', async () => {
+      const { own, filingId } = await released();
+      const [first, second] = ['A', 'B'].map((which) => `EB${which}-${filingId}`) as [string, string];
+      const agreesToo = (number: string, minutes: number) =>
+        own.show(filingId, number).then(() => own.look(minutesLater(minutes)));
+      await agreesToo(first, 250);
+      await expectWord('stands', filingId, 'ravi', 252, { notOurs: [first] });
+      await agreesToo(second, 253);
+      await expectWord('stands', filingId, 'meera', 254, { notOurs: [first, second] });
+      await expectWord('again', filingId, 'ravi', 255, { notOurs: [first, second] });
+    });
+
     it('goes out by no word from before the newest release', async () => {
       const { own, filingId } = await released();
       await expectWord('stands', filingId, 'anil', 482, { unseen: true });
