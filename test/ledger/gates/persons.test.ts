@@ -254,6 +254,24 @@ describe('two persons', () => {
   it.each<[string, (sent: Sent) => Promise<unknown>]>([
     ['of somebody without a name', (sent) => say(sent, { by: ' ', unseen: true })],
     ['about another attempt', async () => say(await lost(), { by: 'meera', unseen: true })],
+    [
+      'about another attempt of the filing',
+      async ({ filingId, attemptId }) => {
+        const other = `${filingId}-1-2`;
+        const insert = `INSERT INTO attempts (attempt_id, filing_id, submission, number, verdict, marked_at)
+          SELECT $1, filing_id, 1, 2, 'marked', marked_at FROM attempts WHERE attempt_id = $2`;
+        await ledger.pool.query(insert, [other, attemptId]);
+        await say({ filingId, attemptId: other }, { by: 'meera', unseen: true });
+      },
+    ],
+    [
+      'about an earlier mark of the attempt',
+      async (sent) => {
+        await say(sent, { by: 'meera', unseen: true });
+        const later = `UPDATE attempts SET marked_at = marked_at + interval '1 minute' WHERE attempt_id = $1`;
+        await ledger.pool.query(later, [sent.attemptId]);
+      },
+    ],
     ['that nobody has carried out yet', (sent) => recorded({ ...about(sent), by: 'meera', unseen: true })],
     ['that was refused as too early', (sent) => say(sent, { by: 'meera', unseen: true, at: minutesLater(100) })],
     [
@@ -269,8 +287,21 @@ describe('two persons', () => {
     const sent = await lost();
     await first(sent);
     expect(await say(sent, { unseen: true })).toMatchObject({ outcome: 'stands' });
-    expect(await attempts(sent.filingId)).toEqual(['marked']);
+    expect(new Set(await attempts(sent.filingId))).toEqual(new Set(['marked']));
     expect(await say(sent, { unseen: true })).toEqual(somebodyElse);
+  });
+
+  it('are not one person and a word about another request', async () => {
+    const sent = await lost();
+    const [one, other] = [newId(), newId()];
+    for (const requestId of [one, other]) {
+      await gates.name(sent.filingId, requestId);
+      await gates.poll(sent.filingId, requestId, 'errored', minutesLater(1));
+    }
+    const of = (requestId: string, by: string) => word({ filingId: sent.filingId, requestId, by, unseen: true });
+    expect(await of(one, 'meera')).toMatchObject({ outcome: 'stands' });
+    expect(await of(other, 'ravi')).toMatchObject({ outcome: 'stands' });
+    expect(await of(one, 'ravi')).toMatchObject({ outcome: 'freed' });
   });
 
   it('say the same about the same rows, in whatever order they name them', async () => {
