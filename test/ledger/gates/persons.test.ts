@@ -291,6 +291,16 @@ describe('two persons', () => {
     expect(await say(sent, { unseen: true })).toEqual(somebodyElse);
   });
 
+  it('are not one who says that it was filed and one who says that it was not', async () => {
+    const sent = await lost();
+    await balanceFalls(sent.party, 9_995);
+    await sent.party.look(OVER);
+    const filed = { kind: 'filed' as const, by: 'meera', certificates: [{ row: 1, eBRCNumber: 'EB-SAID' }] };
+    expect(await say(sent, filed)).toMatchObject({ outcome: 'stands' });
+    expect(await say(sent)).toEqual(stands(/fell by 5/u));
+    expect(await say(sent, { by: 'asha' })).toEqual(again);
+  });
+
   it('are not one person and a word about another request', async () => {
     const sent = await lost();
     const [one, other] = [newId(), newId()];
@@ -966,6 +976,9 @@ describe('words of an exporter whose policy asks for approval', () => {
   async function lost(): Promise<Sent & { exporterId: string }> {
     const party = await exporter();
     const sent = await party.sent();
+    // A claim from before the policy is nobody's second word.
+    const claimed = await word({ ...about(sent), by: 'asha', unseen: true });
+    expect(claimed).toMatchObject({ outcome: 'stands' });
     await ledger.pool.query('UPDATE exporters SET requires_approval = true WHERE exporter_id = $1', [party.exporterId]);
     return { ...sent, exporterId: party.exporterId };
   }
