@@ -260,11 +260,36 @@ describe('by details', () => {
     const { filingId, attemptId } = await own.sent();
     await own.look(OVER);
     expect(await absent({ attemptId })).toEqual({ outcome: 'again' });
+    await own.look(minutesLater(243));
+    await opened(filingId);
     await own.show(filingId, 'CAME-LATE');
     await readBalance(ledger, 5_000, minutesLater(245), own.exporterId, own.iec);
     await own.look(minutesLater(250));
     await expectByDetails(own, filingId, 'CAME-LATE');
     expect(await rows(filingId)).toMatchObject([{ live: true }]);
+    // The attempt that was judged absent was accepted, and the next one is not sent.
+    expect(await gates.attempts(filingId)).toEqual(['accepted', 'unsent']);
+  });
+
+  it('changes what is asked of a filing whose row is at the service after all, although it has ended', async () => {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent([{}, {}]);
+    await byRecord(own, filingId, { 0: `EB-${filingId}` });
+    await readBalance(ledger, 9_995, minutesLater(60), own.exporterId, own.iec);
+    await own.look(OVER);
+    expect(await absent({ attemptId })).toEqual({ outcome: 'freed', freed: [1] });
+    await move(ledger, filingId, 'submitting', 'collecting', 'partly_certified');
+    const asked = async () => {
+      const open = `SELECT text FROM questions WHERE filing_id = $1 AND kind = 'changed_after_end' AND closed_at IS NULL`;
+      return (await ledger.select(open, filingId)).map((question) => question['text']);
+    };
+    await gates.accept({ attemptId }, `R-${filingId}`);
+    expect(await asked()).toEqual([expect.stringContaining('1 of its rows count as sent since')]);
+    await own.show(filingId, 'CAME-AFTER', { position: 1 });
+    await readBalance(ledger, 9_990, minutesLater(245), own.exporterId, own.iec);
+    await own.look(minutesLater(250));
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ position: 1, eBRCNumber: 'CAME-AFTER' }] });
+    expect(await asked()).toEqual([expect.stringContaining('2 of its 2 rows are certified since')]);
   });
 
   it('has them as candidates although a correction has taken them over: a late certificate may be theirs', async () => {
