@@ -197,6 +197,14 @@ describe('by details', () => {
     await expectByDetails(own, filingId, null);
   });
 
+  it('takes one of which a word that was refused said that it is another’s', async () => {
+    const { party: own, filingId, attemptId } = await filed();
+    await own.show(filingId, 'SAID-TOO-EARLY');
+    const early = { filingId, attemptId, notOurs: ['SAID-TOO-EARLY'], by: 'ravi', at: minutesLater(1) };
+    expect(await word(early)).toMatchObject({ outcome: 'refused' });
+    await expectByDetails(own, filingId, 'SAID-TOO-EARLY');
+  });
+
   it('takes none that two persons said is another’s, although a refusal took the release back', async () => {
     const own = await exporter();
     const { filingId, attemptId } = await own.sent();
@@ -253,6 +261,17 @@ describe('by details', () => {
       adopted: [],
       ambiguous: [{ candidates: ['ONE-OF-TWO'], competingFilings: [second] }],
     });
+  });
+
+  it('lets no row compete for it that was not sent', async () => {
+    const tranche = { sbCumInvoiceNumber: '8500004', billNo: 'EXP/8500004' };
+    const own = await exporter();
+    const filingId = await own.file([tranche]);
+    await own.file([tranche], { permitted: [{ row: 1, reason: 'a second tranche', besides: [filingId] }] });
+    await own.sendAttempt(filingId);
+    await own.show(filingId, 'OF-THE-SENT');
+    await balanceFalls(own, 9_995);
+    await expectByDetails(own, filingId, 'OF-THE-SENT');
   });
 
   it('has rows that were released as absent as candidates too', async () => {

@@ -726,6 +726,10 @@ describe('filed', () => {
     expect(before.map(({ state }) => state)).toEqual(['certified', 'needs_correction', 'submitted']);
     expect(await both(` ${taken.toLowerCase()}`, free)).toEqual(refused(/another row has it/u));
     expect(await both(free, free.toLowerCase())).toEqual(refused(/another row has it/u));
+    const named = [1, 3].map((row, n) => ({ row, eBRCNumber: [`EB-OTHER-${requestId}`, free][n] ?? '' }));
+    await say(sent, { kind: 'filed', certificates: named });
+    const second = await say(sent, { kind: 'filed', certificates: named, by: 'meera' });
+    expect(second).toEqual(refused(/the row is certified as/u));
     expect(await rows(sent.filingId)).toEqual(before);
     expect(await both(free)).toEqual(filedIt);
     expect((await rows(sent.filingId)).map(({ state }) => state)).toEqual(['certified', 'certified', 'submitted']);

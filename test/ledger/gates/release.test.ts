@@ -207,6 +207,18 @@ describe('the ground rejected', () => {
     expect(await endRequest(filingId, other, [])).toEqual([0]);
   });
 
+  it('settles no submission of which a request is followed, although each row has its outcome', async () => {
+    const { filingId, requestId } = await accepted();
+    const other = newId();
+    await gates.name(filingId, other);
+    await party.certify(filingId, { 0: `EB-${filingId}` });
+    const state = () => gates.stored(filingId, 'state', 'submissions');
+    await endRequest(filingId, requestId, []);
+    expect(await state()).toEqual([{ state: 'acknowledged' }]);
+    await endRequest(filingId, other, []);
+    expect(await state()).toEqual([{ state: 'settled' }]);
+  });
+
   it('frees nothing while another attempt of the submission is in doubt', async () => {
     const { own, filingId, first, second } = await sentTwice();
     const requestId = newId();
