@@ -534,6 +534,17 @@ describe('a balance contradicts a certificate of details', () => {
     expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject(contradicted);
     expect(await rows(filingId)).toMatchObject([{ state: 'submitted' }]);
   });
+
+  it('by another use from before the snapshot, beside a row that was on its way', async () => {
+    const own = await exporter();
+    const before = await own.sent([{ mappedIRMAmountFCC: 7 }], { at: minutesLater(1) });
+    await balanceRead(own, minutesLater(5), 9_988);
+    const { filingId } = await own.sent([{}], { at: minutesLater(6) });
+    await byRecord(own, before.filingId, { 0: `EB-${before.filingId}` }, minutesLater(10));
+    await own.show(filingId, 'FOREIGN-3');
+    await balanceFalls(own, 9_988);
+    expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject(contradicted);
+  });
 });
 
 it('by two persons is replaced by the record of its own request that names the same, and by nothing else', async () => {
