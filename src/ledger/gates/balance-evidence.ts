@@ -8,12 +8,8 @@ import { PUT_BACK_TOGETHER } from './held-rows';
 const SMALLEST_UNIT = '0.01';
 
 interface Asked extends SubmissionKey {
-  /** The row that fetch-details shows a certificate for, its number and its issue date (DDMMYYYY). */
-  position: number;
-  eBRCNumber: string;
-  eBRCDate: string | null;
-  /** Every row of the submission that the same look shows a certificate for. */
-  matched: readonly number[];
+  /** The rows of the submission that one look shows certificates for, with their issue dates (DDMMYYYY). */
+  matches: readonly { position: number; eBRCNumber: string; eBRCDate: string | null }[];
   /** The settle window: a row that no certificate is shown for by the end of its own was not filed. */
   settleMs: number;
   at: Date;
@@ -33,6 +29,8 @@ interface Filed {
   sentAt: Date | null;
   /** When the row was certified; null: it has no outcome. */
   certifiedAt: Date | null;
+  /** The certificates without a row that fit it, if it counts because of them alone. */
+  fitting: string[] | null;
 }
 
 interface Reading {
@@ -43,16 +41,49 @@ interface Reading {
 const UNREAD = 'the balance of its IRM was not read between the issue of the certificate and the look that shows it';
 
 /**
- * Why an IRM's balance contradicts a row's certificate; null: it does not. The balance must have been read between the
- * certificate's issue and the look that shows it, and must have fallen by the matched rows and all that was certified
- * on the IRM since. Every other sent row counts too within its settle window, while its request is processed, or if
- * another certificate fits it, because it may have used the balance.
+ * Why balances contradict rows' certificates, by position; a row without an entry: they do not. The balance of its IRM
+ * must have been read between the certificate's issue and the look that shows it, and must have fallen by the matched
+ * rows and all that was certified on the IRM since. Every other sent row counts too within its settle window, while its
+ * request is processed, or if another certificate fits it, because it may have used the balance.
  */
-export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
-  const { irmNumber, at, before, now } = await balanceAround(db, asked);
-  if (at === null || before === null || now === null) return UNREAD;
-  const filed = await filedOnIrm(db, asked);
-  for (const { reading, since, counted } of await comparisons(db, asked, { at, available: before }, filed)) {
+export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<Map<number, string>> {
+  const contradictions = new Map<number, string>();
+  const numbers = new Map(asked.matches.map(({ position, eBRCNumber }) => [position, eBRCNumber]));
+  // By IRM and issue date: reading all of them for each of a thousand rows holds the filing's lock for half a minute.
+  for (const { positions, irmNumber, at, before, now } of await balancesAround(db, asked)) {
+    if (at === null || before === null || now === null) {
+      for (const position of positions) contradictions.set(position, UNREAD);
+      continue;
+    }
+    const irm = { filingId: asked.filingId, position: positions[0]! };
+    const filed = await filedOnIrm(db, { ...asked, ...irm });
+    const balances = { ...irm, irmNumber, snapshot: { at, available: before }, now };
+    const why = await contradiction(db, { ...balances, filed });
+    for (const position of positions) {
+      const fitsAnother = ({ fitting }: Filed) => fitting?.some((number) => number !== numbers.get(position)) ?? true;
+      const others = filed.filter(fitsAnother);
+      const found = others.length === filed.length ? why : await contradiction(db, { ...balances, filed: others });
+      if (found !== null) contradictions.set(position, found);
+    }
+  }
+  return contradictions;
+}
+
+interface IrmRow {
+  /** One of its rows. */
+  filingId: string;
+  position: number;
+}
+
+async function contradiction(
+  db: Queryable,
+  {
+    irmNumber,
+    now,
+    ...compared
+  }: IrmRow & { irmNumber: string; snapshot: Reading; now: string; filed: readonly Filed[] },
+): Promise<string | null> {
+  for (const { reading, since, counted } of await comparisons(db, compared)) {
     const grown = subtractAmounts(reading.available, now);
     const needed = sumAmounts(counted.map(({ amount }) => amount));
     if (compareAmounts(sumAmounts([grown, SMALLEST_UNIT]), needed) < 0)
@@ -68,9 +99,7 @@ export async function contradictedByBalance(db: Queryable, asked: Asked): Promis
  */
 async function comparisons(
   db: Queryable,
-  asked: Asked,
-  snapshot: Reading,
-  filed: readonly Filed[],
+  { snapshot, filed, ...irm }: IrmRow & { snapshot: Reading; filed: readonly Filed[] },
 ): Promise<{ reading: Reading; since: string; counted: Filed[] }[]> {
   const outcomeAfter = (at: Date) => filed.filter(({ certifiedAt }) => certifiedAt === null || certifiedAt > at);
   const onTheirWay = (at: Date) =>
@@ -78,7 +107,7 @@ async function comparisons(
   const uncertain = new Set(onTheirWay(snapshot.at));
   const strict = { reading: snapshot, since: 'the send', counted: outcomeAfter(snapshot.at) };
   if (uncertain.size === 0) return [strict];
-  const certain = (await earlierReadings(db, asked, snapshot.at)).find(({ at }) => onTheirWay(at).length === 0);
+  const certain = (await earlierReadings(db, irm, snapshot.at)).find(({ at }) => onTheirWay(at).length === 0);
   if (!certain) return [strict];
   return [
     { ...strict, counted: strict.counted.filter((row) => !uncertain.has(row)) },
@@ -159,26 +188,39 @@ export async function unexplainedUse(
   return `${balance} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
 }
 
-/** The balance in the snapshot before the send, and `now` if read between the certificate's issue and the last look. */
-async function balanceAround(
-  db: Queryable,
-  { filingId, submission, position, eBRCDate }: Asked,
-): Promise<{ irmNumber: string; at: Date | null; before: string | null; now: string | null }> {
-  const { rows } = await db.query<{ irmNumber: string; at: Date; before: string | null; now: string | null }>(
-    `WITH row AS (SELECT * FROM filing_rows WHERE filing_id = $1 AND position = $3),
-       ${SENT},
-       known AS (
-         SELECT sum((b->>'available')::numeric) AS available, min((b->>'readAt')::timestamptz) AS read_at
-           FROM row r, sent s, jsonb_array_elements(s.balances) AS b WHERE b->>'irmKey' = r.irm_key),
-       look AS (SELECT max(began_at) AS at FROM looks WHERE complete AND party_id = (SELECT party_id FROM row))
-     SELECT r.mapping->>'irmNumber' AS "irmNumber", coalesce(k.read_at, s.taken_at) AS at, k.available::text AS before,
+interface Around {
+  positions: number[];
+  irmNumber: string;
+  at: Date | null;
+  before: string | null;
+  now: string | null;
+}
+
+/**
+ * The balances in the snapshot before the send, and `now` if read between the certificates' issue and the last look, of
+ * the matches of each IRM and issue date.
+ */
+async function balancesAround(db: Queryable, { filingId, submission, matches }: Asked): Promise<Around[]> {
+  const { rows } = await db.query<Around>(
+    `WITH ${SENT},
+       match AS (
+         SELECT r.irm_key, r.exporter_id, m.issued, min(r.mapping->>'irmNumber') AS irm_number, array_agg(r.position) AS positions
+           FROM (SELECT position, CASE WHEN "eBRCDate" ~ '^\\d{8}$' THEN to_date("eBRCDate", 'DDMMYYYY') ELSE '1970-01-01' END AS issued
+                   FROM jsonb_to_recordset($3::jsonb) AS v (position int, "eBRCDate" text)) AS m
+           JOIN filing_rows r ON r.filing_id = $1 AND r.position = m.position GROUP BY r.irm_key, r.exporter_id, m.issued),
+       look AS (
+         SELECT max(began_at) AS at FROM looks
+          WHERE complete AND party_id = (SELECT party_id FROM filing_rows WHERE filing_id = $1 LIMIT 1))
+     SELECT m.positions, m.irm_number AS "irmNumber", coalesce(k.read_at, s.taken_at) AS at, k.available::text AS before,
             (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at AND i.read_at <= look.at
-                       AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= to_date($4, 'DDMMYYYY')) THEN sum(i.available)::text END
-               FROM irms i, look WHERE i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}) AS now
-       FROM row r, sent s, known k`,
-    [filingId, submission, position, eBRCDate !== null && /^\d{8}$/.test(eBRCDate) ? eBRCDate : '01011970'],
+                       AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= m.issued) THEN sum(i.available)::text END
+               FROM irms i, look WHERE i.exporter_id = m.exporter_id AND ${sameIrm('i.irm_key', 'm.irm_key')}) AS now
+       FROM match m LEFT JOIN sent s ON true CROSS JOIN LATERAL (
+         SELECT sum((b->>'available')::numeric) AS available, min((b->>'readAt')::timestamptz) AS read_at
+           FROM jsonb_array_elements(s.balances) AS b WHERE b->>'irmKey' = m.irm_key) AS k`,
+    [filingId, submission, JSON.stringify(matches)],
   );
-  return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
+  return rows;
 }
 
 /** SQL: a settle window of row `o` is not over. $4: this process's window in ms, $5: now, $6: PUT_BACK_TOGETHER. */
@@ -191,30 +233,34 @@ const PROCESSED_BESIDE = `EXISTS (SELECT FROM requests q
   WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed' AND q.statement IS NULL
     AND (q.filing_id, q.submission) <> (r.filing_id, r.submission))`;
 
-/** SQL: a certificate that no row has, other than $7, fits row `o`. */
-const HAS_ANOTHER = `EXISTS (SELECT FROM certificates c
+/** SQL: the certificates that no row has and that fit row `o`. */
+const FITTING = `(SELECT array_agg(c.ebrc_number) FROM certificates c
   WHERE c.party_id = o.party_id AND c.document_key = o.document_key AND c.match_key = o.match_key AND c.filing_id IS NULL
-    AND c.ebrc_number <> $7 AND upper(btrim(c.status)) = 'ISSUED'
+    AND upper(btrim(c.status)) = 'ISSUED'
     AND c.issued_on >= ((o.submitted_at - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date)`;
 
 /** The rows that count as filed on the row's IRM: certified, matched, or (within their window) perhaps filed. */
-async function filedOnIrm(db: Queryable, asked: Asked): Promise<Filed[]> {
-  const { filingId, position, eBRCNumber, matched, settleMs, at } = asked;
+async function filedOnIrm(
+  db: Queryable,
+  { filingId, position, matches, settleMs, at }: Asked & IrmRow,
+): Promise<Filed[]> {
+  const matched = matches.map((match) => match.position);
   const { rows } = await db.query<Filed>(
     `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
-            CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
-       FROM filing_rows o JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND o.party_id = r.party_id
-                                            AND ${sameIrm('o.irm_key', 'r.irm_key')}
-      WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
-         OR (o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL
-             AND (${IN_WINDOW} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER}))`,
-    [filingId, position, matched, settleMs, at, PUT_BACK_TOGETHER, eBRCNumber],
+            CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt", f.fitting
+       FROM filing_rows r JOIN filing_rows o ON o.party_id = r.party_id AND ${sameIrm('o.irm_key', 'r.irm_key')}
+            CROSS JOIN LATERAL (SELECT CASE WHEN o.state <> 'certified' AND NOT (o.filing_id = $1 AND o.position = ANY($3))
+              AND NOT ${IN_WINDOW} AND NOT ${PROCESSED_BESIDE} THEN coalesce(${FITTING}, '{}') END AS fitting) AS f
+      WHERE r.filing_id = $1 AND r.position = $2 AND f.fitting IS DISTINCT FROM '{}'
+        AND (o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
+             OR (o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL))`,
+    [filingId, position, matched, settleMs, at, PUT_BACK_TOGETHER],
   );
   return rows;
 }
 
 /** Balances of the row's IRM before `until`, newest first: sums over its records, since all of them were known. */
-async function earlierReadings(db: Queryable, { filingId, position }: Asked, until: Date): Promise<Reading[]> {
+async function earlierReadings(db: Queryable, { filingId, position }: IrmRow, until: Date): Promise<Reading[]> {
   const { rows } = await db.query<Reading>(
     `WITH record AS (
          SELECT i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date FROM irms i
