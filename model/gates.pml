@@ -483,7 +483,7 @@ inline releaseAbsent(a, isLooked) {
 #ifdef ONE_USE_FOR_TWO
 #define MAY_HAVE_USED(f) false
 #else
-#define MAY_HAVE_USED(f) (SENT(f) && (!beganAfterWindow[f] || UNTOLD(f) || (FREE_ONES(f) & OWN) != 0))
+#define MAY_HAVE_USED(f) (SENT(f) && (!beganAfterWindow[f] || UNTOLD(f)) || IS_CANDIDATE(f) && (FREE_ONES(f) & OWN) != 0)
 #endif
 #define BALANCE_AGREES (CERTIFICATES + (stranger == S_SIBLING -> 1 : 0) >= COUNT(byRecord | otherwise) + 1 + (MAY_HAVE_USED(1 - (f)) -> 1 : 0))
 #endif

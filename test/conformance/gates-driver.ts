@@ -14,7 +14,7 @@ import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { endRequest, notePoll, type Statement } from '../../src/ledger/submissions/requests';
 import { recordWord, type NewWord } from '../../src/ledger/submissions/words';
-import { EXPORTER, minutesLater, open, readBalancesAgain, rowsOf } from '../ledger/filing-support';
+import { EXPORTER, minutesLater, open, rowsOf } from '../ledger/filing-support';
 import type { TestDatabase } from '../support/postgres';
 import { openAttempt } from '../ledger/ledger-steps';
 
@@ -135,15 +135,18 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
     return verdicts[a] === 'marked' ? { attemptId: attemptId(a) } : { requestId: requestId(a) };
   };
 
+  /** The authority has used what it certified. */
+  const readBalances = (at: Date) =>
+    pool.query(
+      `UPDATE irms SET read_at = greatest(read_at, $2), available = amount - (SELECT count(*) FROM filing_rows WHERE state = 'certified')
+        WHERE exporter_id = $1`,
+      [EXPORTER, at],
+    );
+
   async function look(complete: boolean): Promise<void> {
     if (!begun) return;
     const at = begun.minute;
-    await readBalancesAgain(ledger, EXPORTER, minutesLater(at));
-    // The authority has used what it certified.
-    await pool.query(
-      `UPDATE irms SET available = amount - (SELECT count(*) FROM filing_rows WHERE state = 'certified') WHERE exporter_id = $1`,
-      [EXPORTER],
-    );
+    await readBalances(minutesLater(at));
     if (complete) {
       await pool.query(
         `INSERT INTO certificates (party_id, exporter_id, ebrc_number, document_key, document_no, detail, first_seen_at)
@@ -243,13 +246,15 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
     ],
     [
       /open attempt (\d)/,
-      ([a = 0]) =>
-        inTurn(a, async (client) => {
+      async ([a = 0]) => {
+        await readBalances(now());
+        return inTurn(a, async (client) => {
           const of = { filingId: filingOf(a), submission: 1 };
           // The list of certificates is not what the model is about: their balances are known.
           await saveSnapshot(client, { ...of, exporterId: EXPORTER, certificates: null, at: now() });
           return openAttempt(client, { ...of, at: now() });
-        }),
+        });
+      },
     ],
     [
       /mark attempt (\d)/,

@@ -130,3 +130,11 @@ export async function move({ pool }: Pick<TestDatabase, 'pool'>, filingId: strin
     await withTransaction(pool, (client) => recordProgress(client, note));
   }
 }
+
+/** Until so many transactions of this database wait for another's lock. */
+export async function untilLockWaits(ledger: TestDatabase, most = 1): Promise<'waits'> {
+  for (;;) {
+    const blocked = `datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`;
+    if ((await ledger.select(`SELECT 1 FROM pg_stat_activity WHERE ${blocked}`)).length >= most) return 'waits';
+  }
+}

@@ -57,7 +57,7 @@ export async function recordIntent(
     if (judged) return judged;
     const before = await filedBefore(client, asked);
     await lockIrms(client, asked.mode, [...asked.rows.map(({ mapping }) => mapping), ...before.irms]);
-    for (const filingId of before.filings) await lockFiling(client, filingId);
+    if (before.filingId !== null) await lockFiling(client, before.filingId);
 
     const exporter = await lockExporter(client, asked.exporterId);
     const { partyId, requiresApproval } = exporter;

@@ -17,15 +17,15 @@ export interface LockedFiling extends Pick<
   unapproved: boolean;
 }
 
-/** Locks a filing until the transaction ends; null if the ledger does not hold it. */
+/** Locks a filing and all of its reference, whose rows it may take over; null if the ledger does not hold it. */
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling | null> {
   const { rows } = await client.query<LockedFiling>(
     `SELECT filing_id AS "filingId", exporter_id AS "exporterId", state, seq::int AS seq, closed_at IS NOT NULL AS ended,
             approval_needed AND approved_by IS NULL AS unapproved, ${MS('due_at')} AS "dueAt", waits_for AS "waitsFor"
-       FROM filings WHERE filing_id = $1 FOR UPDATE`,
+       FROM filings WHERE (mode, reference) = (SELECT mode, reference FROM filings WHERE filing_id = $1) ORDER BY filing_id FOR UPDATE`,
     [filingId],
   );
-  return rows[0] ?? null;
+  return rows.find((filing) => filing.filingId === filingId) ?? null;
 }
 
 const NOTHING = { planned: false, doubtful: false, followed: false, settled: false, unapproved: false, rows: 0 };

@@ -19,18 +19,18 @@ interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
   takenOverBy: string | null;
 }
 
-/** Filings under a reference and their IRMs, to lock before {@link judgeTakeOver}. `n`: the next filing's number. */
+/** A filing under a reference and the IRMs of all, to lock before {@link judgeTakeOver}. `n`: the next one's number. */
 export async function filedBefore(
   client: Queryable,
   { mode, reference, n }: Reference & { n?: number },
-): Promise<{ filings: string[]; irms: IrmNames[] }> {
-  if (n === 1) return { filings: [], irms: [] };
+): Promise<{ filingId: string | null; irms: IrmNames[] }> {
+  if (n === 1) return { filingId: null, irms: [] };
   const { rows } = await client.query<IrmNames & { filingId: string }>(
     `SELECT DISTINCT f.filing_id AS "filingId", mapping->>'irmNumber' AS "irmNumber", mapping->>'irmAdCode' AS "irmAdCode"
        FROM filings f JOIN filing_rows r USING (filing_id) WHERE f.mode = $1 AND f.reference = $2`,
     [mode, reference],
   );
-  return { filings: [...new Set(rows.map(({ filingId }) => filingId))].sort(), irms: rows };
+  return { filingId: rows[0]?.filingId ?? null, irms: rows };
 }
 
 interface Successor extends Reference {

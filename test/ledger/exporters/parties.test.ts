@@ -20,7 +20,18 @@ import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { readSnapshotSource, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { withTransaction } from '../../../src/ledger/pool';
 import { useTestDatabase } from '../../support/postgres';
-import { customerRecord, irmRecord, minutesLater, move, NOW, open, record, refusal, rowsOf } from '../filing-support';
+import {
+  customerRecord,
+  irmRecord,
+  minutesLater,
+  move,
+  NOW,
+  open,
+  record,
+  refusal,
+  rowsOf,
+  untilLockWaits,
+} from '../filing-support';
 
 const iecOf = async (id: string) => (await readDetailsCaller(ledger.pool, id)).iecCode;
 
@@ -48,13 +59,6 @@ function certify(filingId: string, exporterId: string, eBRCNumber: string) {
 /** The texts of a filing's open questions, by kind. */
 const askedOf = async (filingId: string) =>
   (await readQuestions(ledger.pool, [filingId])).get(filingId)?.map(({ kind, text }) => [kind, text]) ?? [];
-/** Until so many transactions of this database wait for another's lock. */
-async function untilSomebodyWaits(most = 1): Promise<'waits'> {
-  for (;;) {
-    const blocked = `datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`;
-    if ((await ledger.select(`SELECT 1 FROM pg_stat_activity WHERE ${blocked}`)).length >= most) return 'waits';
-  }
-}
 const warnings = async (filingId: string) => (await needFiling(ledger.pool, filingId)).warnings;
 
 describe('a party', () => {
@@ -235,7 +239,7 @@ describe('an IEC', () => {
     await withTransaction(ledger.pool, async (db) => {
       await lockPartyChanges(db, 'test');
       readers = Promise.all([client({ id, iec: after }, 1), client({ id, iec: after }, 1)]);
-      await untilSomebodyWaits(2);
+      await untilLockWaits(ledger, 2);
     });
     await readers;
     expect(await askedOf(filingId)).toEqual([['iec_differs', expect.stringContaining(before)]]);
@@ -254,7 +258,7 @@ describe('an IEC', () => {
         await lockForPartyChange(db, { mode: 'test', exporterId: id, iec: known, email: null });
         await db.query('SELECT FROM exporters WHERE exporter_id = $1 FOR UPDATE', [id]);
         reading = read(id, stale);
-        await untilSomebodyWaits();
+        await untilLockWaits(ledger);
         await db.query('UPDATE exporters SET iec = $2 WHERE exporter_id = $1', [id, known]);
         await attachToIec(db, { mode: 'test', exporterId: id, iec: known, at: NOW });
       });
@@ -319,7 +323,7 @@ describe('an IEC', () => {
       await withTransaction(ledger.pool, async (db) => {
         const { partyId: before } = await lockExporter(db, filing);
         const learning = learn(nameless, iec).then(() => 'learnt');
-        expect(await Promise.race([learning, untilSomebodyWaits()])).toBe('waits');
+        expect(await Promise.race([learning, untilLockWaits(ledger)])).toBe('waits');
         expect(await party(filing)).toBe(before);
       });
     }

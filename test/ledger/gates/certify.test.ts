@@ -1,4 +1,5 @@
 /** The certify gate: how a row gets its certificate, by record, by details and by persons. */
+import type { PoolClient } from 'pg';
 import { replacing } from '../../support/replacing';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { certifyByDetails, certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
@@ -34,6 +35,18 @@ const byRecord = (of: Party, filingId: string, certificates: Record<number, stri
 
 const asks = (text: string) => ({ why: expect.stringContaining(text) as string });
 const submitted = [{ state: 'submitted' }];
+
+async function statementsOf(work: (client: PoolClient) => Promise<unknown>): Promise<number> {
+  let statements = 0;
+  await withTransaction(ledger.pool, (client) => {
+    const counted = (...args: Parameters<typeof client.query>) => {
+      statements += 1;
+      return client.query(...args);
+    };
+    return work(replacing(client, 'query', counted));
+  });
+  return statements;
+}
 
 /** Details certify this number, or nothing. */
 async function expectByDetails(
@@ -118,18 +131,13 @@ describe('by its request’s own record', () => {
   it('takes a handful of statements for a whole submission', async () => {
     const own = await exporter();
     const { filingId } = await own.sent(Array.from({ length: 300 }, () => ({ mappedIRMAmountFCC: 1 })));
-    let statements = 0;
-    await withTransaction(ledger.pool, (client) => {
-      const counted = replacing(client, 'query', (...args: Parameters<typeof client.query>) => {
-        statements += 1;
-        return client.query(...args);
-      });
+    const statements = await statementsOf((client) => {
       const records = Array.from({ length: 300 }, (_, position) => ({
         position,
         eBRCNumber: position === 1 ? 'W-0' : `W-${position}`,
         eBRCDate: '10022026',
       }));
-      return certifyByRecord(counted, { filingId, submission: 1, exporterId: own.exporterId, records, at: AT });
+      return certifyByRecord(client, { filingId, submission: 1, exporterId: own.exporterId, records, at: AT });
     });
     expect(statements).toBeLessThan(8);
     // Position 1 was given the certificate of position 0.
@@ -144,6 +152,16 @@ describe('by details', () => {
     await own.show(filingId, 'NEW-1');
     await expectByDetails(own, filingId, 'NEW-1');
     expect(await gates.stored(filingId, 'state', 'submissions')).toEqual([{ state: 'settled' }]);
+  });
+
+  it('takes a handful of statements for a whole submission of an IRM', async () => {
+    const own = await exporter();
+    const { filingId } = await own.sent(Array.from({ length: 50 }, () => ({ mappedIRMAmountFCC: 1 })));
+    for (let position = 0; position < 50; position += 1) await own.show(filingId, `S-${position}`, { position });
+    await balanceFalls(own, 9_950);
+    const args = { filingId, submission: 1, exporterId: own.exporterId, settleMs: SETTLE_MS, at: AT };
+    expect(await statementsOf((client) => certifyByDetails(client, args))).toBeLessThan(20);
+    expect((await rows(filingId)).every(({ state }) => state === 'certified')).toBe(true);
   });
 
   it.each<[string, object]>([

@@ -1,7 +1,8 @@
 /** The release gate, apart from `absent`: what judges an attempt as not filed, and what frees rows. */
 import { judgeRefused, judgeUnsent, releaseUnfiled } from '../../../src/ledger/gates/release';
 import { endRequest as endOf } from '../../../src/ledger/submissions/requests';
-import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
+import { readQuestions } from '../../../src/ledger/questions/questions';
+import { minutesLater, move, NOW, record, rowsOf, untilLockWaits } from '../filing-support';
 import { SENDER } from '../submissions/attempt-support';
 import { LATER, useGates } from './gate-support';
 
@@ -299,6 +300,27 @@ describe('the ground rejected', () => {
     await move(ledger, filingId, 'submitting', 'processing', 'abandoned');
     expect(await endRequest(filingId, requestId, [0])).toEqual([0]);
   });
+});
+
+it('gives rows back by two corrections at once: the question of their filing counts both', async () => {
+  const own = await exporter();
+  const reference = `TWO-${own.exporterId}`;
+  const original = await own.file([{}, {}], { reference });
+  await accept(await own.sendAttempt(original), `R-${original}`);
+  await endRequest(original, `R-${original}`, [0, 1]);
+  await move(ledger, original, 'submitting', 'processing', 'collecting', 'rejected');
+  const correct = (serialNo: number) => own.file([{ serialNo }], { reference, n: serialNo + 1, corrects: original });
+  const [one, two] = [await correct(1), await correct(2)];
+  const others: Promise<unknown>[] = [];
+  await under(one, async (client) => {
+    const unfiled = { filingId: one, submission: null, state: 'needs_correction' as const, reason: 'refused', at: NOW };
+    await releaseUnfiled(client, unfiled);
+    others.push(release(two));
+    await untilLockWaits(ledger);
+  });
+  await Promise.all(others);
+  const text = expect.stringContaining('2 of its rows wait for a correction') as string;
+  expect((await readQuestions(ledger.pool, [original])).get(original)).toMatchObject([{ text }]);
 });
 
 describe('withdrawing a release', () => {
