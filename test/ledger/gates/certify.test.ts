@@ -488,6 +488,18 @@ describe('a balance contradicts a certificate of details', () => {
       expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
   });
 
+  it.each<[string, object]>([
+    ['is older than that', { eBRCDate: '08022026' }],
+    ['was cancelled', { eBRCStatus: 'Cancelled' }],
+  ])('not by another send that only a certificate fits which %s', async (_, more) => {
+    const own = await exporter();
+    const [one, two] = [await own.sent(), await own.sent([{ mappedIRMAmountFCC: 7 }])];
+    await own.show(one.filingId, `OWN-${one.filingId}`);
+    await own.show(two.filingId, `OLD-${one.filingId}`, more);
+    await balanceFalls(own, 9_995);
+    expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
+  });
+
   it('by a send that was judged absent, once a certificate fits it: that came late, and its filing uses the balance', async () => {
     const own = await exporter();
     const absentOne = await own.sent([{}], { at: minutesLater(-300) });
