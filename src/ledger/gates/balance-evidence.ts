@@ -208,9 +208,9 @@ async function filedOnIrm(db: Queryable, asked: Asked): Promise<Filed[]> {
             CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
        FROM filing_rows o JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND o.party_id = r.party_id
                                             AND ${sameIrm('o.irm_key', 'r.irm_key')}
-      WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
+      WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($4))
          OR (${IS_CANDIDATE} AND ($5 < ${WINDOW_END} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER}))`,
-    [filingId, position, matched, settleMs, at, eBRCNumber],
+    [filingId, position, settleMs, matched, at, eBRCNumber],
   );
   return rows;
 }
