@@ -56,8 +56,8 @@ export async function recordIntent(
     const judged = await judgeReference(client, asked);
     if (judged) return judged;
     const before = await filedBefore(client, asked);
-    await lockIrms(client, asked.mode, [...asked.rows.map(({ mapping }) => mapping), ...before.irms]);
-    if (before.filingId !== null) await lockFiling(client, before.filingId);
+    await lockIrms(client, asked.mode, [...asked.rows.map(({ mapping }) => mapping), ...before]);
+    if (before[0]) await lockFiling(client, before[0].filingId);
 
     const exporter = await lockExporter(client, asked.exporterId);
     const { partyId, requiresApproval } = exporter;

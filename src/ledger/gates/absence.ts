@@ -91,8 +91,8 @@ export async function completeLook(
 export const longestWindow = (attempts: readonly AttemptRow[], settleMs: number): number =>
   Math.max(settleMs, ...attempts.map((attempt) => attempt.settleMs ?? 0));
 
-/** SQL: the end of the settle window of `o`'s submission: of $4 ms, or its sender's if longer; null: without a mark. */
-export const WINDOW_END = `(SELECT greatest(max(a.marked_at) + greatest(max(${SETTLE_MS}), $4::float8) * interval '1 ms',
+/** SQL: the end of the settle window of `o`'s submission: of $3 ms, or its sender's if longer; null: without a mark. */
+export const WINDOW_END = `(SELECT greatest(max(a.marked_at) + greatest(max(${SETTLE_MS}), $3::float8) * interval '1 ms',
     max(l.certificates_after) FILTER (WHERE a.reason = '${PUT_BACK_TOGETHER}'))
   FROM attempts a, ledger_identity l WHERE a.filing_id = o.filing_id AND a.submission = o.submission)`;
 
@@ -103,9 +103,9 @@ export async function windowEnd(
 ): Promise<Date> {
   const { filingId, submission, settleMs, statementSince } = of;
   const { rows } = await client.query<{ end: Date }>(
-    `SELECT coalesce(greatest(${WINDOW_END}, $3::timestamptz + $4 * interval '1 ms'), 'epoch') AS end
+    `SELECT coalesce(greatest(${WINDOW_END}, $4::timestamptz + $3 * interval '1 ms'), 'epoch') AS end
        FROM submissions o WHERE filing_id = $1 AND submission = $2`,
-    [filingId, submission, statementSince, settleMs],
+    [filingId, submission, settleMs, statementSince],
   );
   return rows[0]?.end ?? new Date(0);
 }

@@ -232,9 +232,9 @@ async function filedOnIrm(
     `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
             CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
        FROM filing_rows o WHERE o.party_id = (SELECT party_id FROM exporters WHERE exporter_id = $6) AND ${sameIrm('o.irm_key', '$7')}
-        AND (o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
+        AND (o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($4))
          OR (${IS_CANDIDATE} AND ($5 < ${WINDOW_END} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER})))`,
-    [filingId, submission, positions, settleMs, at, exporterId, irmKey, numbers],
+    [filingId, submission, settleMs, positions, at, exporterId, irmKey, numbers],
   );
   return rows;
 }

@@ -90,8 +90,6 @@ export async function releaseUnfiled(
   return { doubtful };
 }
 
-const VERDICTS: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
-
 /** Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. */
 export async function acceptAttempt(
   client: Queryable,
@@ -105,7 +103,7 @@ export async function acceptAttempt(
     await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
   // After a restore the ledger may lack the attempt.
   if (!before) await insertAttempt(client, attemptId);
-  await writeVerdict(client, { attemptId, from: VERDICTS, verdict: 'accepted', answer, at });
+  await writeVerdict(client, { attemptId, verdict: 'accepted', answer, at });
   const sentAt = before?.markedAt ?? at;
   // Rows of an attempt in doubt can be free too, after a request that a person named was judged.
   const freed = await anyRow(client, { filingId, submission }, 'NOT live');

@@ -7,7 +7,7 @@ import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { endRequest } from '../submissions/requests';
 import type { Word } from '../submissions/words';
-import { absenceToConfirm, completeLook, longestWindow, windowEnd } from './absence';
+import { absenceToConfirm, completeLook, longestWindow, WINDOW_END } from './absence';
 import { lockAttempts } from './attempts';
 import { recordRelease } from './held-rows';
 import { releaseRejected } from './release';
@@ -23,15 +23,13 @@ export async function closeNotOurs(
   { settleMs, at }: { settleMs: number; at: Date },
 ): Promise<Extract<Carried, { why: string } | { outcome: 'not_ours' }> | null> {
   const { filingId } = word;
-  const { rows: named } = await client.query<{ requestId: string; submission: number }>(
-    `SELECT request_id AS "requestId", submission FROM requests WHERE filing_id = $1 AND request_id = ANY($2)
-        AND source = 'named' AND state = 'followed' ORDER BY submission, request_id FOR UPDATE`,
-    [filingId, word.notOurs],
+  const { rows: named } = await client.query<{ requestId: string; submission: number; end: Date | null }>(
+    `SELECT request_id AS "requestId", submission, ${WINDOW_END} AS end FROM requests o WHERE filing_id = $1
+        AND request_id = ANY($2) AND source = 'named' AND state = 'followed' ORDER BY submission, request_id FOR UPDATE`,
+    [filingId, word.notOurs, settleMs],
   );
   if (named.length === 0) return null;
-  const windows: Date[] = [];
-  for (const { submission } of named) windows.push(await windowEnd(client, { filingId, submission, settleMs }));
-  const window = new Date(Math.max(...windows.map((end) => end.getTime())));
+  const window = new Date(Math.max(...named.map(({ end }) => end?.getTime() ?? 0)));
   if (word.at < window)
     return refused(`it may still be processed: wait for the end of the settle window at ${window.toISOString()}`);
   const numbers = named.map(({ requestId }) => requestId);
@@ -40,9 +38,12 @@ export async function closeNotOurs(
     return stands(
       `${word.by} is the first to say that request ${numbers.join(', ')} is not ours; somebody else has to say the same too`,
     );
-  for (const request of named) {
-    const { submission } = request;
-    await endRequest(client, { filingId, ...request }, { state: 'not_ours', processingStatus: null, errored: [], at });
+  for (const { submission, requestId } of named) {
+    await endRequest(
+      client,
+      { filingId, submission, requestId },
+      { state: 'not_ours', processingStatus: null, errored: [], at },
+    );
     await releaseRejected(client, { filingId, submission, at });
   }
   return { outcome: 'not_ours' };

@@ -7,7 +7,8 @@ export async function writeVerdict(
   client: Queryable,
   verdict: {
     attemptId: string;
-    from: readonly AttemptVerdict[];
+    /** Default: any. */
+    from?: readonly AttemptVerdict[];
     verdict: AttemptVerdict;
     reason?: string | null;
     at: Date;
@@ -29,7 +30,7 @@ export async function writeVerdict(
         settle_ms = greatest($11, settle_ms), timeout_ms = greatest($12, timeout_ms),
         answer = coalesce($7, answer), answer_status = coalesce($8, answer_status),
         answered_at = CASE WHEN $7::jsonb IS NULL THEN answered_at ELSE $5 END
-      WHERE attempt_id = $1 AND verdict = ANY($2) AND ($6::text IS NULL OR verdict = 'open' OR (sender = $6
+      WHERE attempt_id = $1 AND ($2::text[] IS NULL OR verdict = ANY($2)) AND ($6::text IS NULL OR verdict = 'open' OR (sender = $6
         AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $6)))`,
     [...judged, ...answered, ...marked],
   );

@@ -19,18 +19,18 @@ interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
   takenOverBy: string | null;
 }
 
-/** A filing under a reference and the IRMs of all, to lock before {@link judgeTakeOver}. `n`: the next one's number. */
+/** Filings under a reference with their IRMs, to lock before {@link judgeTakeOver}. `n`: the next one's number. */
 export async function filedBefore(
   client: Queryable,
   { mode, reference, n }: Reference & { n?: number },
-): Promise<{ filingId: string | null; irms: IrmNames[] }> {
-  if (n === 1) return { filingId: null, irms: [] };
+): Promise<(IrmNames & { filingId: string })[]> {
+  if (n === 1) return [];
   const { rows } = await client.query<IrmNames & { filingId: string }>(
     `SELECT DISTINCT f.filing_id AS "filingId", mapping->>'irmNumber' AS "irmNumber", mapping->>'irmAdCode' AS "irmAdCode"
        FROM filings f JOIN filing_rows r USING (filing_id) WHERE f.mode = $1 AND f.reference = $2`,
     [mode, reference],
   );
-  return { filingId: rows[0]?.filingId ?? null, irms: rows };
+  return rows;
 }
 
 interface Successor extends Reference {

@@ -61,7 +61,7 @@ export async function lockForRebuild(client: Queryable, content: string): Promis
   if (!sent) return;
   await lockReference(client, sent);
   const before = await filedBefore(client, sent);
-  await lockIrms(client, sent.mode, [...sent.irms, ...before.irms]);
+  await lockIrms(client, sent.mode, [...sent.irms, ...before]);
 }
 
 /** Restores the list of earlier certificates; without it only a person could say which ones came of the send. */

@@ -131,12 +131,7 @@ export async function addRequest(
     [filingId, submission, requestId, ...values],
   );
   if (added) return null;
-  const { rows } = await client.query<SubmissionKey>(
-    `SELECT o.filing_id AS "filingId", o.submission FROM submissions s JOIN requests o USING (mode, customer_id)
-      WHERE s.filing_id = $1 AND s.submission = $2 AND lower(o.request_id) = lower($3) AND o.state <> 'not_ours'`,
-    [filingId, submission, requestId],
-  );
-  const [holder] = rows;
+  const holder = await requestHolder(client, { filingId, requestId });
   if (holder && (holder.filingId !== filingId || holder.submission !== submission)) return holder;
   // A request that a person named and an answer of ours now names is our own. A request that was judged absent or not
   // ours, and that a person now names, is followed again.
