@@ -265,16 +265,17 @@ describe('by details', () => {
 
   it('lets the sent rows of the party’s other filings compete for a certificate', async () => {
     const tranche = { sbCumInvoiceNumber: '8500002', billNo: 'EXP/8500002' };
-    const own = await exporter();
+    const [own, twin] = [await exporter('AAGCTWOIDS'), await exporter('AAGCTWOIDS')];
     const filingId = await own.file([tranche]);
     const permitted = [{ row: 1, reason: 'a second tranche', besides: [filingId] }];
     const refused = await own.file([tranche]).catch(() => null);
     expect(refused).toBeNull();
-    const second = await own.file([tranche], { permitted });
+    // Of another client of the IEC, whose certificates are shown to both.
+    const second = await twin.file([tranche], { permitted });
     await own.sendAttempt(filingId);
     await own.show(filingId, 'ONE-OF-TWO');
-    expect(await byDetails(own, second)).toMatchObject({ adopted: [] });
-    await own.sendAttempt(second);
+    expect(await byDetails(twin, second)).toMatchObject({ adopted: [] });
+    await twin.sendAttempt(second);
     expect(await byDetails(own, filingId)).toMatchObject({
       adopted: [],
       ambiguous: [{ candidates: ['ONE-OF-TWO'], competingFilings: [second] }],
