@@ -476,6 +476,16 @@ describe('a balance contradicts a certificate of details', () => {
     expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
   });
 
+  it('not by the other rows of its own request, which is processed', async () => {
+    const own = await exporter();
+    const sent = await own.sent([{}, {}]);
+    await gates.accept(sent, `R-${sent.filingId}`);
+    await own.show(sent.filingId, 'ONE-OF-TWO-ROWS');
+    await balanceFalls(own, 9_995);
+    const found = await byDetails(own, sent.filingId, { settleMs: 0 });
+    expect(found).toMatchObject({ adopted: [{ eBRCNumber: 'ONE-OF-TWO-ROWS' }], openRows: 1 });
+  });
+
   it('by another send on the IRM that a certificate fits too: one use of the balance does not tell whose it is', async () => {
     const own = await exporter();
     const [one, two] = [await own.sent(), await own.sent([{ mappedIRMAmountFCC: 7 }])];
