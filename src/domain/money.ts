@@ -22,6 +22,17 @@ export function withoutGrouping(text: string): string {
   return GROUPED.test(text) ? text.replace(/[\s,'_]/g, '') : text;
 }
 
+/** No currency has more than four decimals. From `EXACT_BELOW` on, a double keeps fewer than six anyway. */
+const DECIMALS = 6;
+const EXACT_BELOW = 1e9;
+
+/**
+ * Removes the error of binary sums. 100.49999999999999 instead of 100.5 would delay a filing, match no certificate, or
+ * let the mapping pass beside itself as another one.
+ */
+export const withoutNoise = (value: number): number =>
+  Math.abs(value) < EXACT_BELOW ? Number(value.toFixed(DECIMALS)) + 0 : value;
+
 /** The exact sum; `0` of nothing. @throws Error (decimal.js) for text that is no number. */
 export function sumAmounts(amounts: Iterable<Amount>): string {
   let sum = new Money(0);

@@ -1,4 +1,5 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
+import { ApiError } from '../../src/api/errors/api-error';
 import type { RequestStatus } from '../../src/api/schemas/filings';
 import { needExporter } from '../../src/ledger/exporters/exporters';
 import { saveIrms } from '../../src/ledger/exporters/irms';
@@ -23,11 +24,15 @@ const ledger = useTestDatabase(knowExporter);
 /** The record of each request, as the service has it. */
 const records = new Map<string, Partial<RequestStatus>>();
 const attempts = attemptSteps(ledger);
+/** The requests that the service does not know. */
+const unknown = new Set<string>();
 /** What happens while the service answers. */
 let meanwhile = (): Promise<unknown> => Promise.resolve();
 const door = useDoor(ledger, {
   status: async ({ requestId }: { requestId: string }) => {
     await meanwhile();
+    if (unknown.has(requestId))
+      throw new ApiError({ kind: 'request_not_found', operation: 'status', message: 'Request not found' });
     const record = { dgftAckId: null, errorDetails: [], ebrcBulkGenStatusLst: [], ...records.get(requestId) };
     return { requestId, ...record };
   },
@@ -139,6 +144,19 @@ describe('the record of a request that we were answered with', () => {
     records.set(requestId, { ...ERRORED, recordResCount: null, recordProCount: null, recordFailCount: null });
     await expectPoll(filingId, 'not_yet', 'submitted');
     expect(await requests(filingId)).toEqual([[requestId, 'followed', 'errored']]);
+  });
+
+  it.each([
+    ['Validated', 'not_yet'],
+    ['Failed', 'statement'],
+  ])('is missing after an acknowledgement as %s: at the second look that is %s', async (ackStatus, outcome) => {
+    const { filingId, attemptId } = await sent();
+    const requestId = `R-${filingId}`;
+    await attempts.answer(attemptId, { ...ACCEPTED, requestId, ackStatus });
+    unknown.add(requestId);
+    await expectPoll(filingId, 'not_yet', 'submitted');
+    await expectPoll(filingId, outcome, 'submitted');
+    expect(await requests(filingId)).toEqual([[requestId, 'followed', 'unknown_request']]);
   });
 
   it('asks a person about a number that existed before the send, and about one that another row has', async () => {

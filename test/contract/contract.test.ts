@@ -236,6 +236,8 @@ describe('filing', () => {
     const slip = await check('1,2=equal tranches', '7=equal tranches');
     expect(slip.json<Filing>().errors).toMatchObject([{ code: 'unknown_row' }]);
     expect((await check('because')).code).toBe(2);
+    const summed = await stage.file('summed.json', message(item('CON/1', { mappedIRMAmountFCC: 1_000.0000000000001 })));
+    expect((await json<Filing>(fileArgs(summed, 'CON-1C'), 3)).errors[0]).toMatchObject({ filingId: first.filingId });
     const other = await stage.file('other.json', message(item('CON/3')));
     expect((await json<Filing>(fileArgs(other, 'CON-1'), 3)).errors[0]).toMatchObject({ filingId: first.filingId });
     expect(service.accepted()).toBe(1);

@@ -304,6 +304,11 @@ it('answers about a send that it is told the name of, and never about whatever s
   expect(await resolve({ as: 'not-filed', attempt: `${filed.body.filingId}/9/9` })).toMatchObject({ status: 409 });
   const early = { status: 409, body: { code: 'resolve_refused', detail: expect.stringMatching(/settle window/u) } };
   expect(await resolve({ as: 'not-filed', attempt })).toMatchObject(early);
+  // The same answer after that is another statement; sent twice at once, it is one.
+  const twice = [resolve({ as: 'not-filed', attempt }), resolve({ as: 'not-filed', attempt })];
+  for (const answered of await Promise.all(twice)) expect(answered).toMatchObject(early);
+  const { rows } = await stage.ledger.pool.query('SELECT kind FROM words WHERE attempt_id = $1', [attempt]);
+  expect(rows).toEqual([{ kind: 'not_filed' }, { kind: 'not_filed' }]);
 });
 
 it('does nothing more for callers who have gone before or while they wait', async () => {

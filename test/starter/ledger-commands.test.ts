@@ -99,6 +99,7 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   const mayBeFiled = expect.stringContaining('may be filed') as string;
   expect(await permit('ravi', '1')).toMatchObject({ code: 0, stderr: mayBeFiled });
   // What was carried out is not taken back.
+  expect((await say('withdraw', 'PERMIT-1', '--by', 'ravi', '--note', 'after all')).code).toBe(3);
   expect((await run('withdraw', 'PERMIT-1', '--by', 'meera')).code).toBe(3);
   expect(await fileBeside()).toBe('opened');
   const { history } = (await say('show', 'PERMIT-1', '--history')).json<{ history: { kind: string; who: string }[] }>();

@@ -3,6 +3,7 @@
  * the same, numbers may be texts and texts numbers, and a value of a wrong type becomes null.
  */
 import { z } from 'zod';
+import { withoutNoise } from '../../domain/money';
 import { isObject } from '../../domain/values';
 import { bounded, cutList } from '../http/answers';
 import { meansNoValue } from '../../domain/text';
@@ -18,14 +19,6 @@ function toText(value: unknown): string | null {
 const PLAIN_NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)$/u;
 /** Indian or Western digit groups. A comma before the last three digits is never a decimal sign here. */
 const GROUPED_NUMBER = /^[+-]?\d{1,3}(,\d{2,3}){0,6},\d{3}(\.\d+)?$/u;
-
-/** No currency has more than four decimals. From `EXACT_BELOW` on, a double keeps fewer than six anyway. */
-const DECIMALS = 6;
-const EXACT_BELOW = 1e9;
-
-/** Removes the error of binary sums: 100.49999999999999 instead of 100.5 would delay a filing or match no row. */
-const withoutNoise = (value: number): number =>
-  Math.abs(value) < EXACT_BELOW ? Number(value.toFixed(DECIMALS)) + 0 : value;
 
 function toNumber(value: unknown): number | null {
   if (typeof value === 'number') return Number.isFinite(value) ? withoutNoise(value) : null;

@@ -4,6 +4,7 @@ import { errorAt, oncePerCell, type Finding } from './finding';
 import { FIELD_NAMES, MAPPING_FIELDS, type MappingField, type MappingRow } from '../filing/mapping';
 import { MAX_FILING_ROWS } from '../service/limits';
 import { isFilingDate } from '../dates';
+import { withoutNoise } from '../money';
 import { tooManyRows } from './file';
 import { checkUncheckedRows } from './rules';
 import { cutText, isStorable } from '../text';
@@ -159,7 +160,7 @@ function readItem(item: unknown, index: number): { unchecked: UncheckedRow; find
       failed.add(field);
       findings.push(errorAt(row, field, problem.code, problem.say));
     } else {
-      mapping[field] = value;
+      mapping[field] = MAPPING_FIELDS[field] === 'amount' && typeof value === 'number' ? withoutNoise(value) : value;
     }
   }
   // The loop above checked each value against the type of its field in Mapping.

@@ -9,12 +9,8 @@ import { COVERS_DAYS_SINCE, WINDOW_END } from './absence';
 const SMALLEST_UNIT = '0.01';
 
 interface Asked extends SubmissionKey {
-  /** The row that fetch-details shows a certificate for, its number and its issue date (DDMMYYYY). */
-  position: number;
-  eBRCNumber: string;
-  eBRCDate: string | null;
-  /** Every row of the submission that the same look shows a certificate for. */
-  matched: readonly number[];
+  /** The rows of the submission that one look shows certificates for. */
+  matches: readonly { position: number; eBRCNumber: string }[];
   /** The settle window: a row that no certificate is shown for by the end of its own was not filed. */
   settleMs: number;
   at: Date;
@@ -41,20 +37,42 @@ interface Reading {
   available: string;
 }
 
+/** An IRM of matched rows, with its balance in the snapshot before the send. */
+interface MatchedIrm {
+  exporterId: string;
+  irmKey: string;
+  irmNumber: string;
+  positions: number[];
+  at: Date | null;
+  before: string | null;
+  /** Null: it was not read between the issue of the certificates and the look that shows them, or tells nothing. */
+  now: string | null;
+}
+
 const UNREAD =
   'the balance of its IRM was not read between the issue of the certificate and the look that shows it, or tells nothing because the remittance was amended or cancelled since the send';
 
 /**
- * Why an IRM's balance contradicts a row's certificate; null: it does not. The balance must have been read between the
- * certificate's issue and the look that shows it, and must have fallen by the matched rows and all that was certified
- * on the IRM since. Every other sent row counts too within its settle window, while its request is processed, or if
- * another certificate fits it, because it may have used the balance.
+ * Why balances contradict rows' certificates, by position; without an entry they do not. The balance of the rows' IRM
+ * must have been read between the issue of the certificates and the look that shows them, and must have fallen by the
+ * matched rows and all that was certified on the IRM since. Every other sent row counts too within its settle window,
+ * while its request is processed, or if another certificate fits it, because it may have used the balance.
  */
-export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
-  const { irmNumber, at, before, now } = await balanceAround(db, asked);
+export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<Map<number, string>> {
+  const contradictions = new Map<number, string>();
+  // Once an IRM: once a row, a thousand rows would hold the filing's lock for half a minute.
+  for (const irm of await matchedIrms(db, asked)) {
+    const why = await contradiction(db, asked, irm);
+    if (why !== null) for (const position of irm.positions) contradictions.set(position, why);
+  }
+  return contradictions;
+}
+
+async function contradiction(db: Queryable, asked: Asked, irm: MatchedIrm): Promise<string | null> {
+  const { irmNumber, at, before, now } = irm;
   if (at === null || before === null || now === null) return UNREAD;
-  const filed = await filedOnIrm(db, asked);
-  for (const { reading, since, counted } of await comparisons(db, asked, { at, available: before }, filed)) {
+  const filed = await filedOnIrm(db, asked, irm);
+  for (const { reading, since, counted } of await comparisons(db, irm, { at, available: before }, filed)) {
     const grown = subtractAmounts(reading.available, now);
     const needed = sumAmounts(counted.map(({ amount }) => amount));
     if (compareAmounts(sumAmounts([grown, SMALLEST_UNIT]), needed) < 0)
@@ -70,7 +88,7 @@ export async function contradictedByBalance(db: Queryable, asked: Asked): Promis
  */
 async function comparisons(
   db: Queryable,
-  asked: Asked,
+  irm: MatchedIrm,
   snapshot: Reading,
   filed: readonly Filed[],
 ): Promise<{ reading: Reading; since: string; counted: Filed[] }[]> {
@@ -80,7 +98,7 @@ async function comparisons(
   const uncertain = new Set(onTheirWay(snapshot.at));
   const strict = { reading: snapshot, since: 'the send', counted: outcomeAfter(snapshot.at) };
   if (uncertain.size === 0) return [strict];
-  const certain = (await earlierReadings(db, asked, snapshot.at)).find(({ at }) => onTheirWay(at).length === 0);
+  const certain = (await earlierReadings(db, irm, snapshot.at)).find(({ at }) => onTheirWay(at).length === 0);
   if (!certain) return [strict];
   return [
     { ...strict, counted: strict.counted.filter((row) => !uncertain.has(row)) },
@@ -161,67 +179,72 @@ export async function unexplainedUse(
   return `${balance} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
 }
 
-/** The balance in the snapshot before the send, and `now` if read between the certificate's issue and the last look. */
-async function balanceAround(
-  db: Queryable,
-  { filingId, submission, position, eBRCDate }: Asked,
-): Promise<{ irmNumber: string; at: Date | null; before: string | null; now: string | null }> {
-  const { rows } = await db.query<{ irmNumber: string; at: Date; before: string | null; now: string | null }>(
-    `WITH row AS (SELECT * FROM filing_rows WHERE filing_id = $1 AND position = $3),
-       ${SENT},
-       known AS (
-         SELECT sum((b->>'available')::numeric) AS available, min((b->>'readAt')::timestamptz) AS read_at
-           FROM row r, sent s, jsonb_array_elements(s.balances) AS b WHERE b->>'irmKey' = r.irm_key),
-       look AS (SELECT max(began_at) AS at FROM looks l WHERE party_id = (SELECT party_id FROM row)
-                   AND ${COVERS_DAYS_SINCE("to_date($4, 'DDMMYYYY')")})
-     SELECT r.mapping->>'irmNumber' AS "irmNumber", coalesce(k.read_at, s.taken_at) AS at, k.available::text AS before,
+/** The IRMs of the matched rows, with the balance before the send and since the newest of their certificates. */
+async function matchedIrms(db: Queryable, { filingId, submission, matches }: Asked): Promise<MatchedIrm[]> {
+  const { rows } = await db.query<MatchedIrm>(
+    `WITH ${SENT},
+       irm AS (
+         SELECT r.party_id, r.exporter_id, r.irm_key, min(r.mapping->>'irmNumber') AS irm_number, array_agg(r.position) AS positions,
+                min(c.issued_on) AS first_issued, max(c.issued_on) AS last_issued
+           FROM jsonb_to_recordset($3::jsonb) AS match (position int, "eBRCNumber" text)
+           JOIN filing_rows r ON r.filing_id = $1 AND r.position = match.position
+           JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = match."eBRCNumber"
+          GROUP BY r.party_id, r.exporter_id, r.irm_key)
+     SELECT m.exporter_id AS "exporterId", m.irm_key AS "irmKey", m.irm_number AS "irmNumber", m.positions,
+            coalesce(k.read_at, s.taken_at) AS at, k.available::text AS before,
             (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at AND i.read_at <= look.at
-                       AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= to_date($4, 'DDMMYYYY')
+                       AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= m.last_issued
                        AND NOT EXISTS (SELECT FROM irm_changes c
                          WHERE (c.exporter_id, c.irm_number, c.ad_code, c.ifsc_code, c.issue_date)
                            = (i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date)
                            AND c.seen_at > coalesce(k.read_at, s.taken_at) AND c.what ~ 'amended|cancelled')) THEN sum(i.available)::text END
-               FROM irms i, look WHERE i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}) AS now
-       FROM row r, sent s, known k`,
-    [filingId, submission, position, eBRCDate !== null && /^\d{8}$/.test(eBRCDate) ? eBRCDate : '01011970'],
-  );
-  return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
-}
-
-/** SQL: a request of row `o`, in another submission than row `r`, is followed, and the service does not deny it. */
-const PROCESSED_BESIDE = `EXISTS (SELECT FROM requests q
-  WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed'
-    AND coalesce(q.statement, 'incomplete') = 'incomplete' AND (q.filing_id, q.submission) <> (r.filing_id, r.submission))`;
-
-/** SQL: a certificate that no row has, other than $6, fits row `o`. */
-const HAS_ANOTHER = `EXISTS (SELECT FROM certificates c
-  WHERE c.party_id = o.party_id AND c.document_key = o.document_key AND c.match_key = o.match_key AND c.filing_id IS NULL
-    AND c.ebrc_number <> $6 AND upper(btrim(c.status)) = 'ISSUED'
-    AND c.issued_on >= (SELECT ((min(a.marked_at) - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date FROM attempts a
-      WHERE a.filing_id = o.filing_id AND a.submission = o.submission))`;
-
-/** The rows that count as filed on the row's IRM: certified, matched, or (within their window) perhaps filed. */
-async function filedOnIrm(db: Queryable, asked: Asked): Promise<Filed[]> {
-  const { filingId, position, eBRCNumber, matched, settleMs, at } = asked;
-  const { rows } = await db.query<Filed>(
-    `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
-            CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
-       FROM filing_rows o JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND o.party_id = r.party_id
-                                            AND ${sameIrm('o.irm_key', 'r.irm_key')}
-      WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($4))
-         OR (${IS_CANDIDATE} AND ($5 < ${WINDOW_END} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER}))`,
-    [filingId, position, settleMs, matched, at, eBRCNumber],
+               FROM irms i, (SELECT max(began_at) AS at FROM looks l
+                              WHERE party_id = m.party_id AND ${COVERS_DAYS_SINCE('m.first_issued')}) AS look
+              WHERE i.exporter_id = m.exporter_id AND ${sameIrm('i.irm_key', 'm.irm_key')}) AS now
+       FROM irm m LEFT JOIN sent s ON true CROSS JOIN LATERAL (
+         SELECT sum((b->>'available')::numeric) AS available, min((b->>'readAt')::timestamptz) AS read_at
+           FROM jsonb_array_elements(s.balances) AS b WHERE b->>'irmKey' = m.irm_key) AS k`,
+    [filingId, submission, JSON.stringify(matches)],
   );
   return rows;
 }
 
-/** Balances of the row's IRM before `until`, newest first: sums over its records, since all of them were known. */
-async function earlierReadings(db: Queryable, { filingId, position }: Asked, until: Date): Promise<Reading[]> {
+/** SQL: a request of row `o`, in a submission other than the matched rows', is followed, and not denied. */
+const PROCESSED_BESIDE = `EXISTS (SELECT FROM requests q
+  WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed'
+    AND coalesce(q.statement, 'incomplete') = 'incomplete' AND (q.filing_id, q.submission) <> ($1, $2))`;
+
+/** SQL: a certificate that no row has, and that none of these matched rows would get ($8), fits row `o`. */
+const HAS_ANOTHER = `EXISTS (SELECT FROM certificates c
+  WHERE c.party_id = o.party_id AND c.document_key = o.document_key AND c.match_key = o.match_key AND c.filing_id IS NULL
+    AND c.ebrc_number <> ALL ($8) AND upper(btrim(c.status)) = 'ISSUED'
+    AND c.issued_on >= (SELECT ((min(a.marked_at) - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date FROM attempts a
+      WHERE a.filing_id = o.filing_id AND a.submission = o.submission))`;
+
+/** The rows that count as filed on an IRM: certified, matched, or (within their window) perhaps filed. */
+async function filedOnIrm(
+  db: Queryable,
+  { filingId, submission, matches, settleMs, at }: Asked,
+  { exporterId, irmKey, positions }: MatchedIrm,
+): Promise<Filed[]> {
+  const numbers = matches.flatMap(({ position, eBRCNumber }) => (positions.includes(position) ? [eBRCNumber] : []));
+  const { rows } = await db.query<Filed>(
+    `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
+            CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
+       FROM filing_rows o WHERE o.party_id = (SELECT party_id FROM exporters WHERE exporter_id = $6) AND ${sameIrm('o.irm_key', '$7')}
+        AND (o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($4))
+         OR (${IS_CANDIDATE} AND ($5 < ${WINDOW_END} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER})))`,
+    [filingId, submission, settleMs, positions, at, exporterId, irmKey, numbers],
+  );
+  return rows;
+}
+
+/** Balances of an IRM before `until`, newest first: sums over its records, since all of them were known. */
+async function earlierReadings(db: Queryable, { exporterId, irmKey }: MatchedIrm, until: Date): Promise<Reading[]> {
   const { rows } = await db.query<Reading>(
     `WITH record AS (
-         SELECT i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date FROM irms i
-           JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND i.exporter_id = r.exporter_id
-                             AND ${sameIrm('i.irm_key', 'r.irm_key')}),
+         SELECT exporter_id, irm_number, ad_code, ifsc_code, issue_date FROM irms
+          WHERE exporter_id = $1 AND ${sameIrm('irm_key', '$2')}),
        change AS (SELECT * FROM irm_changes JOIN record USING (exporter_id, irm_number, ad_code, ifsc_code, issue_date)),
        reading AS (SELECT DISTINCT seen_at AS at FROM change WHERE seen_at < $3)
      SELECT at, sum(available)::text AS available
@@ -230,7 +253,7 @@ async function earlierReadings(db: Queryable, { filingId, position }: Asked, unt
           WHERE (c.ad_code, c.ifsc_code, c.issue_date) = (record.ad_code, record.ifsc_code, record.issue_date) AND c.seen_at <= at
           ORDER BY c.seen_at DESC, c.change_id DESC LIMIT 1) AS known
       GROUP BY at HAVING count(known.available) = (SELECT count(*) FROM record) ORDER BY at DESC`,
-    [filingId, position, until],
+    [exporterId, irmKey, until],
   );
   return rows;
 }

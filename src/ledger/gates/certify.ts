@@ -149,14 +149,12 @@ async function adoptByDetails(
   const { byTwo, byOne } = await readNotOurs(client, part);
   const excluded = new Set([...before, ...byTwo]);
   const { matches, ambiguous } = matchCertificates(rows, entries, { excluded, issuedFrom });
-  const matched = matches.map(({ position }) => position);
+  const balances = await contradictedByBalance(client, { ...part, matches, settleMs });
   const agreed: NamedCertificate[] = [];
   const contradicted: Contradiction[] = [];
   for (const match of matches) {
     const { position, eBRCNumber } = match;
-    const why = byOne.has(eBRCNumber)
-      ? 'somebody says that it is another filing’s'
-      : await contradictedByBalance(client, { ...part, matched, settleMs, ...match });
+    const why = byOne.has(eBRCNumber) ? 'somebody says that it is another filing’s' : (balances.get(position) ?? null);
     if (why === null) agreed.push(match);
     else contradicted.push({ position, eBRCNumber, why });
   }

@@ -69,9 +69,12 @@ export async function detachFreed(db: Queryable, filingId: string): Promise<void
   );
 }
 
-/** SQL: the questions that facts ask about a filing, in one text; null: there are none. */
-export const standingOf = (filingId: string) => `(SELECT string_agg(${TEXT}, ' ' ${BY_GRAVITY}) FROM questions q
-  WHERE q.filing_id = ${filingId} AND q.closed_at IS NULL AND q.acknowledged_at IS NULL AND q.until = 'fact')`;
+/** SQL: the gravest questions that facts ask about a filing, in one text; null: there are none. */
+export const standingOf = (
+  filingId: string,
+) => `(SELECT string_agg(text, ' ') FROM (SELECT ${TEXT} AS text FROM questions q
+  WHERE q.filing_id = ${filingId} AND q.closed_at IS NULL AND q.acknowledged_at IS NULL AND q.until = 'fact'
+  ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest)`;
 
 /** The gravest questions about some filings, by id; filings without questions are absent. */
 export async function readQuestions(db: Queryable, filingIds: readonly string[]): Promise<Map<string, QuestionView[]>> {

@@ -209,6 +209,13 @@ describe('a push message', () => {
     expect(parsed?.rows[0]?.mapping).toEqual(mapping());
   });
 
+  test('is the same mapping whatever error a binary sum left in its amounts', () => {
+    const sums = { irmRemitAmtFCC: 10_000 - 1e-9, mappedIRMAmountFCC: 100 + 821 / 100 };
+    const { message: parsed, findings } = parsePushMessage(message({}, [mapping(sums)]));
+    expect(findings).toEqual([]);
+    expect(parsed?.rows[0]?.mapping).toEqual(mapping({ irmRemitAmtFCC: 10_000, mappedIRMAmountFCC: 108.21 }));
+  });
+
   test('reports every wrong field at once, with its row', () => {
     const { message: parsed, findings } = parsePushMessage(
       message({ recordResCount: 3, uploadType: 101, decalarationFlag: 'yes', platformCustomerId: 'me', extra: 1 }, [

@@ -232,6 +232,18 @@ describe('what a view shows of a filing', () => {
     ]);
   });
 
+  test('the gravest twenty questions travel with it, and the count of all: a large filing may have thousands', async () => {
+    const filingId = await filing();
+    const asked = { filingId, kind: 'certificate_contradicted', until: 'fact' as const, at: NOW };
+    for (let key = 1; key <= 25; key += 1)
+      await askAbout(ledger.pool, { ...asked, key: String(key), text: `Question ${key}.` });
+    const twenty = Array.from({ length: 20 }, (_, n) => `Question ${n + 1}.`);
+    const { standing, attention } = await readStanding(ledger.pool, filingId);
+    expect([standing, attention]).toEqual([twenty.join(' '), twenty.join(' ')]);
+    const view = await readFilingView(ledger.pool, filingId, TEST_CADENCE);
+    expect([view?.questionCount, view?.questions.map(({ text }) => text)]).toEqual([25, twenty]);
+  });
+
   test('of other filings on an IRM only those are named whose use the balance before the send did not contain', async () => {
     const { pool } = database;
     const sent = async (reference: string, bill: string, amount: number) => {

@@ -191,6 +191,12 @@ describe('a certificate that agrees', () => {
     expect(await absent({ attemptId })).toEqual(again);
   });
 
+  it('is one where no list from before the send was read: it may have come of the send', async () => {
+    const { party, filingId, attemptId } = await looked([{}], { held: null });
+    await party.show(filingId, 'EB-NO-LIST');
+    expect(await absent({ attemptId })).toMatchObject(agrees('EB-NO-LIST'));
+  });
+
   it('is one that only the snapshot before a later mark held: it may have come of the first', async () => {
     const { party, filingId, second } = await sentTwice({ held: ['EB-BETWEEN'] });
     await party.show(filingId, 'EB-BETWEEN');
@@ -343,6 +349,22 @@ describe('what is asked about', () => {
     await expectRefused('unfinished', subject);
     await party.look(minutesLater(341));
     expect(await absent(subject, { at: minutesLater(342) })).toEqual({ outcome: 'freed', freed: [0] });
+  });
+
+  it('is not a request that a person named while two attempts are in doubt: it decides on neither', async () => {
+    const { party, filingId, first } = await sentTwice();
+    const setFirst = (verdict: string) =>
+      ledger.select('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', first, verdict);
+    // As an import of lost sends leaves it.
+    await setFirst('marked');
+    const subject = { requestId: newId(), filingId, submission: 1 };
+    await gates.name(filingId, subject.requestId);
+    await poll(filingId, subject.requestId, 'errored', minutesLater(256));
+    await party.look(minutesLater(500));
+    const at = minutesLater(501);
+    await expectRefused('unfinished', subject, { at });
+    await setFirst('absent');
+    expect(await absent(subject, { at })).toEqual({ outcome: 'freed', freed: [0] });
   });
 
   it('is not a request while an attempt of the submission is in doubt', async () => {

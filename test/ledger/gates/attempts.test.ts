@@ -286,6 +286,7 @@ describe('an answer that was accepted', () => {
       const requestId = newId();
       await accept({ attemptId: first }, requestId);
       expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 0 }]);
+      expect(await gates.stored(filingId, 'state', 'submissions')).toEqual([{ state: 'acknowledged' }]);
       const view = await readFilingView(ledger.pool, filingId, TEST_CADENCE);
       expect(view).toMatchObject({ needsAttention: true, attention: expect.stringContaining(requestId) as string });
     });

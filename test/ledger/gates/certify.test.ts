@@ -1,4 +1,5 @@
 /** The certify gate: how a row gets its certificate, by record, by details and by persons. */
+import type { PoolClient } from 'pg';
 import { replacing } from '../../support/replacing';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { certifyByDetails, certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
@@ -34,6 +35,18 @@ const byRecord = (of: Party, filingId: string, certificates: Record<number, stri
 
 const asks = (text: string) => ({ why: expect.stringContaining(text) as string });
 const submitted = [{ state: 'submitted' }];
+
+async function statementsOf(work: (client: PoolClient) => Promise<unknown>): Promise<number> {
+  let statements = 0;
+  await withTransaction(ledger.pool, (client) => {
+    const counted = (...args: Parameters<typeof client.query>) => {
+      statements += 1;
+      return client.query(...args);
+    };
+    return work(replacing(client, 'query', counted));
+  });
+  return statements;
+}
 
 /** Details certify this number, or nothing. */
 async function expectByDetails(
@@ -118,18 +131,13 @@ describe('by its request’s own record', () => {
   it('takes a handful of statements for a whole submission', async () => {
     const own = await exporter();
     const { filingId } = await own.sent(Array.from({ length: 300 }, () => ({ mappedIRMAmountFCC: 1 })));
-    let statements = 0;
-    await withTransaction(ledger.pool, (client) => {
-      const counted = replacing(client, 'query', (...args: Parameters<typeof client.query>) => {
-        statements += 1;
-        return client.query(...args);
-      });
+    const statements = await statementsOf((client) => {
       const records = Array.from({ length: 300 }, (_, position) => ({
         position,
         eBRCNumber: position === 1 ? 'W-0' : `W-${position}`,
         eBRCDate: '10022026',
       }));
-      return certifyByRecord(counted, { filingId, submission: 1, exporterId: own.exporterId, records, at: AT });
+      return certifyByRecord(client, { filingId, submission: 1, exporterId: own.exporterId, records, at: AT });
     });
     expect(statements).toBeLessThan(8);
     // Position 1 was given the certificate of position 0.
@@ -144,6 +152,16 @@ describe('by details', () => {
     await own.show(filingId, 'NEW-1');
     await expectByDetails(own, filingId, 'NEW-1');
     expect(await gates.stored(filingId, 'state', 'submissions')).toEqual([{ state: 'settled' }]);
+  });
+
+  it('takes a handful of statements for a whole submission of an IRM', async () => {
+    const own = await exporter();
+    const { filingId } = await own.sent(Array.from({ length: 50 }, () => ({ mappedIRMAmountFCC: 1 })));
+    for (let position = 0; position < 50; position += 1) await own.show(filingId, `S-${position}`, { position });
+    await balanceFalls(own, 9_950);
+    const args = { filingId, submission: 1, exporterId: own.exporterId, settleMs: SETTLE_MS, at: AT };
+    expect(await statementsOf((client) => certifyByDetails(client, args))).toBeLessThan(20);
+    expect((await rows(filingId)).every(({ state }) => state === 'certified')).toBe(true);
   });
 
   it.each<[string, object]>([
@@ -195,6 +213,14 @@ describe('by details', () => {
     // It uses the balance as the certificate would.
     await balanceFalls(own, 4_000, minutesLater(249));
     await expectByDetails(own, filingId, null);
+  });
+
+  it('takes one of which a word that was refused said that it is another’s', async () => {
+    const { party: own, filingId, attemptId } = await filed();
+    await own.show(filingId, 'SAID-TOO-EARLY');
+    const early = { filingId, attemptId, notOurs: ['SAID-TOO-EARLY'], by: 'ravi', at: minutesLater(1) };
+    expect(await word(early)).toMatchObject({ outcome: 'refused' });
+    await expectByDetails(own, filingId, 'SAID-TOO-EARLY');
   });
 
   it('takes none that two persons said is another’s, although a refusal took the release back', async () => {
@@ -255,16 +281,52 @@ describe('by details', () => {
     });
   });
 
+  it('lets no row compete for it that was not sent', async () => {
+    const tranche = { sbCumInvoiceNumber: '8500004', billNo: 'EXP/8500004' };
+    const own = await exporter();
+    const filingId = await own.file([tranche]);
+    await own.file([tranche], { permitted: [{ row: 1, reason: 'a second tranche', besides: [filingId] }] });
+    await own.sendAttempt(filingId);
+    await own.show(filingId, 'OF-THE-SENT');
+    await balanceFalls(own, 9_995);
+    await expectByDetails(own, filingId, 'OF-THE-SENT');
+  });
+
   it('has rows that were released as absent as candidates too', async () => {
     const own = await exporter();
     const { filingId, attemptId } = await own.sent();
     await own.look(OVER);
     expect(await absent({ attemptId })).toEqual({ outcome: 'again' });
+    await own.look(minutesLater(243));
+    await opened(filingId);
     await own.show(filingId, 'CAME-LATE');
     await readBalance(ledger, 5_000, minutesLater(245), own.exporterId, own.iec);
     await own.look(minutesLater(250));
     await expectByDetails(own, filingId, 'CAME-LATE');
     expect(await rows(filingId)).toMatchObject([{ live: true }]);
+    // The attempt that was judged absent was accepted, and the next one is not sent.
+    expect(await gates.attempts(filingId)).toEqual(['accepted', 'unsent']);
+  });
+
+  it('changes what is asked of a filing whose row is at the service after all, although it has ended', async () => {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent([{}, {}]);
+    await byRecord(own, filingId, { 0: `EB-${filingId}` });
+    await readBalance(ledger, 9_995, minutesLater(60), own.exporterId, own.iec);
+    await own.look(OVER);
+    expect(await absent({ attemptId })).toEqual({ outcome: 'freed', freed: [1] });
+    await move(ledger, filingId, 'submitting', 'collecting', 'partly_certified');
+    const asked = async () => {
+      const open = `SELECT text FROM questions WHERE filing_id = $1 AND kind = 'changed_after_end' AND closed_at IS NULL`;
+      return (await ledger.select(open, filingId)).map((question) => question['text']);
+    };
+    await gates.accept({ attemptId }, `R-${filingId}`);
+    expect(await asked()).toEqual([expect.stringContaining('1 of its rows count as sent since')]);
+    await own.show(filingId, 'CAME-AFTER', { position: 1 });
+    await readBalance(ledger, 9_990, minutesLater(245), own.exporterId, own.iec);
+    await own.look(minutesLater(250));
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ position: 1, eBRCNumber: 'CAME-AFTER' }] });
+    expect(await asked()).toEqual([expect.stringContaining('2 of its 2 rows are certified since')]);
   });
 
   it('has them as candidates although a correction has taken them over: a late certificate may be theirs', async () => {
@@ -426,6 +488,18 @@ describe('a balance contradicts a certificate of details', () => {
       expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
   });
 
+  it.each<[string, object]>([
+    ['is older than that', { eBRCDate: '08022026' }],
+    ['was cancelled', { eBRCStatus: 'Cancelled' }],
+  ])('not by another send that only a certificate fits which %s', async (_, more) => {
+    const own = await exporter();
+    const [one, two] = [await own.sent(), await own.sent([{ mappedIRMAmountFCC: 7 }])];
+    await own.show(one.filingId, `OWN-${one.filingId}`);
+    await own.show(two.filingId, `OLD-${one.filingId}`, more);
+    await balanceFalls(own, 9_995);
+    expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
+  });
+
   it('by a send that was judged absent, once a certificate fits it: that came late, and its filing uses the balance', async () => {
     const own = await exporter();
     const absentOne = await own.sent([{}], { at: minutesLater(-300) });
@@ -489,6 +563,17 @@ describe('a balance contradicts a certificate of details', () => {
     await balanceFalls(own, 9_993);
     expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject(contradicted);
     expect(await rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+  });
+
+  it('by another use from before the snapshot, beside a row that was on its way', async () => {
+    const own = await exporter();
+    const before = await own.sent([{ mappedIRMAmountFCC: 7 }], { at: minutesLater(1) });
+    await balanceRead(own, minutesLater(5), 9_988);
+    const { filingId } = await own.sent([{}], { at: minutesLater(6) });
+    await byRecord(own, before.filingId, { 0: `EB-${before.filingId}` }, minutesLater(10));
+    await own.show(filingId, 'FOREIGN-3');
+    await balanceFalls(own, 9_988);
+    expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject(contradicted);
   });
 });
 

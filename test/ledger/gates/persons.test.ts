@@ -226,6 +226,23 @@ describe('two persons', () => {
     expect(await rows(sent.filingId)).toMatchObject([{ state: 'planned', live: true }]);
   });
 
+  it('stand in for a look only where both say so, although a look was complete when the first one spoke', async () => {
+    const sent = await lost();
+    const requestId = newId();
+    await accept(sent, requestId);
+    const denied = (minutes: number) => gates.poll(sent.filingId, requestId, 'unknown_request', minutesLater(minutes));
+    const of = (by: string, minutes: number, unseen: boolean) =>
+      word({ filingId: sent.filingId, requestId, by, unseen, notOurs: ['EB-OTHER'], at: minutesLater(minutes) });
+    await denied(0);
+    await sent.party.show(sent.filingId, 'EB-OTHER');
+    await sent.party.look(OVER);
+    expect(await of('ravi', 242, false)).toMatchObject({ outcome: 'stands' });
+    // The look does not back what the service says after it.
+    await denied(243);
+    expect(await of('meera', 490, true)).toMatchObject({ outcome: 'stands' });
+    expect(await of('ravi', 491, true)).toMatchObject({ outcome: 'freed' });
+  });
+
   it('are two names, compared without case, white space and width of letters; one may be the maker’s', async () => {
     const sent = await lost();
     await say(sent, { by: 'Asha Kumar', unseen: true });
@@ -237,6 +254,24 @@ describe('two persons', () => {
   it.each<[string, (sent: Sent) => Promise<unknown>]>([
     ['of somebody without a name', (sent) => say(sent, { by: ' ', unseen: true })],
     ['about another attempt', async () => say(await lost(), { by: 'meera', unseen: true })],
+    [
+      'about another attempt of the filing',
+      async ({ filingId, attemptId }) => {
+        const other = `${filingId}-1-2`;
+        const insert = `INSERT INTO attempts (attempt_id, filing_id, submission, number, verdict, marked_at)
+          SELECT $1, filing_id, 1, 2, 'marked', marked_at FROM attempts WHERE attempt_id = $2`;
+        await ledger.pool.query(insert, [other, attemptId]);
+        await say({ filingId, attemptId: other }, { by: 'meera', unseen: true });
+      },
+    ],
+    [
+      'about an earlier mark of the attempt',
+      async (sent) => {
+        await say(sent, { by: 'meera', unseen: true });
+        const later = `UPDATE attempts SET marked_at = marked_at + interval '1 minute' WHERE attempt_id = $1`;
+        await ledger.pool.query(later, [sent.attemptId]);
+      },
+    ],
     ['that nobody has carried out yet', (sent) => recorded({ ...about(sent), by: 'meera', unseen: true })],
     ['that was refused as too early', (sent) => say(sent, { by: 'meera', unseen: true, at: minutesLater(100) })],
     [
@@ -252,8 +287,31 @@ describe('two persons', () => {
     const sent = await lost();
     await first(sent);
     expect(await say(sent, { unseen: true })).toMatchObject({ outcome: 'stands' });
-    expect(await attempts(sent.filingId)).toEqual(['marked']);
+    expect(new Set(await attempts(sent.filingId))).toEqual(new Set(['marked']));
     expect(await say(sent, { unseen: true })).toEqual(somebodyElse);
+  });
+
+  it('are not one who says that it was filed and one who says that it was not', async () => {
+    const sent = await lost();
+    await balanceFalls(sent.party, 9_995);
+    await sent.party.look(OVER);
+    const filed = { kind: 'filed' as const, by: 'meera', certificates: [{ row: 1, eBRCNumber: 'EB-SAID' }] };
+    expect(await say(sent, filed)).toMatchObject({ outcome: 'stands' });
+    expect(await say(sent)).toEqual(stands(/fell by 5/u));
+    expect(await say(sent, { by: 'asha' })).toEqual(again);
+  });
+
+  it('are not one person and a word about another request', async () => {
+    const sent = await lost();
+    const [one, other] = [newId(), newId()];
+    for (const requestId of [one, other]) {
+      await gates.name(sent.filingId, requestId);
+      await gates.poll(sent.filingId, requestId, 'errored', minutesLater(1));
+    }
+    const of = (requestId: string, by: string) => word({ filingId: sent.filingId, requestId, by, unseen: true });
+    expect(await of(one, 'meera')).toMatchObject({ outcome: 'stands' });
+    expect(await of(other, 'ravi')).toMatchObject({ outcome: 'stands' });
+    expect(await of(one, 'ravi')).toMatchObject({ outcome: 'freed' });
   });
 
   it('say the same about the same rows, in whatever order they name them', async () => {
@@ -587,6 +645,23 @@ describe('filed', () => {
     expect(await gates.releases(sent.filingId)).toMatchObject([{ withdrawn: true }, { withdrawn: false }]);
   });
 
+  it('of an attempt in doubt of which single rows were freed holds those again', async () => {
+    const sent = await lost([{}, {}]);
+    const { filingId, attemptId } = sent;
+    const live = async () => (await rows(filingId)).map((row) => row.live);
+    const filed = (requestId: string, minutes: number) =>
+      word({ filingId, attemptId, kind: 'filed', requestId, by: 'ravi', at: minutesLater(minutes) });
+    const first = newId();
+    expect(await filed(first, 1)).toEqual({ outcome: 'filed' });
+    await gates.poll(filingId, first, 'errored', minutesLater(1));
+    await sent.party.look(minutesLater(242));
+    const said = { filingId, requestId: first, sourceRows: [1], by: 'ravi', at: minutesLater(243) };
+    expect(await word(said)).toEqual({ outcome: 'freed', freed: 1 });
+    expect([await live(), await attempts(filingId)]).toEqual([[false, true], ['marked']]);
+    expect(await filed(newId(), 244)).toEqual({ outcome: 'filed' });
+    expect(await live()).toEqual([true, true]);
+  });
+
   it('of an attempt whose rows were freed stops the correction that was not sent yet', async () => {
     const party = await exporter();
     const reference = `NAMED-${party.exporterId}`;
@@ -651,6 +726,10 @@ describe('filed', () => {
     expect(before.map(({ state }) => state)).toEqual(['certified', 'needs_correction', 'submitted']);
     expect(await both(` ${taken.toLowerCase()}`, free)).toEqual(refused(/another row has it/u));
     expect(await both(free, free.toLowerCase())).toEqual(refused(/another row has it/u));
+    const named = [1, 3].map((row, n) => ({ row, eBRCNumber: [`EB-OTHER-${requestId}`, free][n] ?? '' }));
+    await say(sent, { kind: 'filed', certificates: named });
+    const second = await say(sent, { kind: 'filed', certificates: named, by: 'meera' });
+    expect(second).toEqual(refused(/the row is certified as/u));
     expect(await rows(sent.filingId)).toEqual(before);
     expect(await both(free)).toEqual(filedIt);
     expect((await rows(sent.filingId)).map(({ state }) => state)).toEqual(['certified', 'certified', 'submitted']);
@@ -719,6 +798,19 @@ describe('a request that a person named, and that is another filing’s', () => 
     expect(await notOurs('meera')).toEqual(again);
     expect(await requests(sent.filingId)).toMatchObject([{ id: named, state: 'not_ours' }]);
     expect(await attempts(sent.filingId)).toEqual(['absent']);
+  });
+
+  it('is not closed by one person and a word that named something else', async () => {
+    const sent = await lost();
+    const requestId = newId();
+    await gates.name(sent.filingId, requestId);
+    await gates.poll(sent.filingId, requestId, 'errored', minutesLater(1));
+    await sent.party.show(sent.filingId, 'EB-ELSE');
+    await sent.party.look(minutesLater(242));
+    const of = (by: string, ...notOurs: string[]) => say(sent, { by, notOurs, at: minutesLater(243) });
+    expect(await of('ravi', 'EB-ELSE')).toEqual(stands(/ravi is the first/u));
+    expect(await of('meera', requestId, 'EB-ELSE')).toEqual(stands(/meera is the first to say that request/u));
+    expect(await gates.requests(sent.filingId)).toMatchObject([{ id: requestId, state: 'followed' }]);
   });
 
   it('is nobody’s any more: its own filing can have it, and this one cannot name it again', async () => {
@@ -808,12 +900,18 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     '(%s) is permitted by two words on the holder’s rows',
     async (state) => {
       const { filingId, file, permit } = await holderInDoubt(state);
+      const secondAsked = async () => {
+        const open = `SELECT kind FROM questions WHERE filing_id = $1 AND closed_at IS NULL AND kind = 'second_person'`;
+        return (await ledger.select(open, filingId)).length;
+      };
       expect(await file([filingId])).toMatchObject(isRefused);
       for (const by of ['ravi', ' RAVI']) {
         await permit(by);
         expect(await file([filingId])).toMatchObject(isRefused);
       }
+      expect(await secondAsked()).toBe(1);
       await permit('meera');
+      expect(await secondAsked()).toBe(0);
       expect(await file(['F-ANOTHER'])).toMatchObject(isRefused);
       expect(await file([filingId])).toMatchObject(isOpened);
     },
@@ -882,6 +980,9 @@ describe('words of an exporter whose policy asks for approval', () => {
   async function lost(): Promise<Sent & { exporterId: string }> {
     const party = await exporter();
     const sent = await party.sent();
+    // A claim from before the policy is nobody's second word.
+    const claimed = await word({ ...about(sent), by: 'asha', unseen: true });
+    expect(claimed).toMatchObject({ outcome: 'stands' });
     await ledger.pool.query('UPDATE exporters SET requires_approval = true WHERE exporter_id = $1', [party.exporterId]);
     return { ...sent, exporterId: party.exporterId };
   }

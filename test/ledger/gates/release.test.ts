@@ -114,6 +114,17 @@ describe('the ground unsent', () => {
   });
 });
 
+it('is absent where the submission was judged so before, and is given up instead of being sent again', async () => {
+  const { filingId, second } = await (await exporter()).absentAndNext();
+  await release(filingId);
+  expect(await attempts(filingId)).toEqual(['absent', 'unsent']);
+  expect(await read(second)).toMatchObject({ verdict: 'unsent' });
+  expect(await rows(filingId)).toMatchObject([freed]);
+  // Once for the judgement of the attempt, and once for the rows.
+  const absence = { ground: 'absent', withdrawn: false };
+  expect(await releases(filingId)).toEqual([absence, absence]);
+});
+
 describe('the ground refused', () => {
   it('is the verdict of its own attempt, with its reason, by the execution that read it and no other', async () => {
     const { filingId, attemptId } = await party.sent();
@@ -197,6 +208,18 @@ describe('the ground rejected', () => {
     expect(await endRequest(filingId, other, [])).toEqual([0]);
   });
 
+  it('settles no submission of which a request is followed, although each row has its outcome', async () => {
+    const { filingId, requestId } = await accepted();
+    const other = newId();
+    await gates.name(filingId, other);
+    await party.certify(filingId, { 0: `EB-${filingId}` });
+    const state = () => gates.stored(filingId, 'state', 'submissions');
+    await endRequest(filingId, requestId, []);
+    expect(await state()).toEqual([{ state: 'acknowledged' }]);
+    await endRequest(filingId, other, []);
+    expect(await state()).toEqual([{ state: 'settled' }]);
+  });
+
   it('frees nothing while another attempt of the submission is in doubt', async () => {
     const { own, filingId, first, second } = await sentTwice();
     const requestId = newId();
@@ -208,6 +231,29 @@ describe('the ground rejected', () => {
     await own.look(minutesLater(500));
     expect(await absent({ attemptId: second }, { at: minutesLater(501) })).toEqual({ outcome: 'freed', freed: [0] });
     expect(await rows(filingId)).toMatchObject([freed]);
+  });
+
+  it('frees nothing while another attempt of the submission is open', async () => {
+    const { filingId, requestId } = await accepted();
+    await ledger.pool.query(
+      `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-2', $1, 1, 2)`,
+      [filingId],
+    );
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await rows(filingId)).toMatchObject([submitted]);
+    expect(await unsent(`${filingId}-1-2`, 'unmarked')).toBe(true);
+    expect(await rows(filingId)).toMatchObject([freed]);
+  });
+
+  it('frees the rows once the other attempt is proven not to be sent', async () => {
+    const { filingId, first, second } = await sentTwice();
+    const requestId = newId();
+    await accept({ attemptId: first }, requestId);
+    expect(await endRequest(filingId, requestId, [0])).toEqual([]);
+    expect(await unsent(second, 'void')).toBe(true);
+    expect(await rows(filingId)).toMatchObject([freed]);
+    expect(await attempts(filingId)).toEqual(['rejected', 'unsent']);
+    expect(await gates.stored(filingId, 'state', 'submissions')).toEqual([{ state: 'settled' }]);
   });
 
   it('frees nothing while an acceptance has no request to ask about', async () => {

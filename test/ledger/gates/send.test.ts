@@ -338,6 +338,39 @@ describe('a row that was released as absent', () => {
       expect(await open(filingId, 1, minutesLater(742))).toMatchObject({ outcome: 'look' });
     });
 
+    it('goes out only once both have named all of them', async () => {
+      const { own, filingId } = await released();
+      const [first, second] = ['A', 'B'].map((which) => `EB${which}-${filingId}`) as [string, string];
+      const agreesToo = (number: string, minutes: number) =>
+        own.show(filingId, number).then(() => own.look(minutesLater(minutes)));
+      await agreesToo(first, 250);
+      await expectWord('stands', filingId, 'ravi', 252, { notOurs: [first] });
+      await agreesToo(second, 253);
+      await expectWord('stands', filingId, 'meera', 254, { notOurs: [first, second] });
+      await expectWord('again', filingId, 'ravi', 255, { notOurs: [first, second] });
+    });
+
+    it('goes out by no word from before the newest release', async () => {
+      const { own, filingId } = await released();
+      await expectWord('stands', filingId, 'anil', 482, { unseen: true });
+      await own.look(minutesLater(485));
+      const second = await opened(filingId);
+      expect(await send(second, { at: minutesLater(490) })).toMatchObject(marked);
+      await own.look(minutesLater(740));
+      expect(await absent({ attemptId: second }, { at: minutesLater(741) })).toEqual({ outcome: 'again' });
+      await expectWord('stands', filingId, 'meera', 985, { unseen: true });
+      await expectWord('again', filingId, 'ravi', 986, { unseen: true });
+    });
+
+    it('goes out so only after the sender’s window, where that is longer', async () => {
+      const own = await exporter();
+      const { filingId, attemptId } = await own.sent([{}], { settleMs: 2 * SETTLE_MS });
+      await own.look(minutesLater(481));
+      expect(await absent({ attemptId }, { at: minutesLater(482) })).toEqual({ outcome: 'again' });
+      await expectWord('refused', filingId, 'ravi', 960, { unseen: true });
+      await expectWord('stands', filingId, 'ravi', 962, { unseen: true });
+    });
+
     it('is nothing that a word about a filing without such rows can be about', async () =>
       expectWord('refused', await party.file(), 'ravi', 300, { unseen: true }));
   });
