@@ -155,7 +155,9 @@ export async function absenceToConfirm(
   const send = await lineageSend(db, { filingId, submission });
   const agreeing = await agreeingCertificates(db, { filingId, submission, from, before: send.before });
   const lookSince = new Date(Math.max(since.getTime(), oldest.getTime()));
-  const looked = unseen || (await completeLook(db, { exporterId, since: lookSince, from })) !== null;
+  const covering = (day: Date) => completeLook(db, { exporterId, since: lookSince, from: day });
+  // Persons stand in only while no look is possible: the one before the send covers fewer days, and shows that one is.
+  const looked = (await covering(from)) !== null || (unseen && (await covering(at)) === null);
   const named = new Set(notOurs);
   const unnamed = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));
   return looked && unnamed.length === 0

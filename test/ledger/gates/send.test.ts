@@ -295,6 +295,10 @@ describe('a row that was released as absent', () => {
     // They spoke for this lineage: another filing of the document waits for a look.
     const other = await beside(own, filingId);
     expect(await open(other, 1, late.at)).toMatchObject({ outcome: 'look' });
+    // Once a look is possible again, as before the send, one of all days has to show that nothing came late.
+    await own.look(minutesLater(255), { from: '10022026' });
+    expect(await send(next, late)).toMatchObject(refused('look'));
+    await own.look(minutesLater(256));
     expect(await send(next, late)).toMatchObject(marked);
   });
 
