@@ -332,6 +332,8 @@ describe('a row that was released as absent', () => {
       await expectWord('refused', filingId, 'ravi', 482);
       await expectWord('stands', filingId, 'ravi', 482, unseen);
       await expectWord('again', filingId, 'meera', 483, unseen);
+      // An entry of an older day may keep each look at all days incomplete for ever.
+      await own.look(minutesLater(485), { from: '10022026' });
       const second = await opened(filingId);
       expect(await send(second, { at: minutesLater(490) })).toMatchObject(marked);
       // Their words are about this lineage: another filing of the document still waits for a look.
