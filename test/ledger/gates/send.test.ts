@@ -302,6 +302,16 @@ describe('a row that was released as absent', () => {
     expect(await send(next, late)).toMatchObject(marked);
   });
 
+  it('waits for a look where another filing of the document was released after it, unseen too', async () => {
+    const own = await exporter();
+    const sent = await own.sent();
+    const other = await own.sendAttempt(await beside(own, sent.filingId));
+    for (const [each, at] of [[sent, minutesLater(242)] as const, [other, minutesLater(245)] as const])
+      for (const by of ['ravi', 'meera']) await word({ ...each, by, unseen: true, at });
+    expect(await open(sent.filingId, 1, late.at)).toMatchObject({ outcome: 'look' });
+    expect(await open(other.filingId, 1, late.at)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+  });
+
   describe('and waits at the gate', () => {
     const expectWord = async (outcome: string, filingId: string, by: string, minutes: number, more: object = {}) =>
       expect(await word({ filingId, by, at: minutesLater(minutes), ...more })).toMatchObject({ outcome });
