@@ -136,13 +136,17 @@ export async function absenceToConfirm(
   agreeing: string[];
 } | null> {
   const oldest = new Date(at.getTime() - LOOK_MAX_AGE_MS);
-  const { rows } = await db.query<{ exporterId: string; since: Date; from: Date; unseen: boolean; notOurs: string[] }>(
+  // `atGate`: whether two persons' newest `unseen` was said at this gate, not with the release; null: it is not newest.
+  const { rows } = await db.query<
+    Record<'since' | 'from', Date> & { exporterId: string; atGate: boolean | null; notOurs: string[] }
+  >(
     `WITH ${NAMED}
      SELECT max(x.exporter_id) AS "exporterId", max(l.released_at) AS since, min(coalesce(l.certificates_from, l.released_at)) AS from,
-            coalesce(max(l.released_at) FILTER (WHERE l.unseen AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage))
-              > greatest(max(l.released_at) FILTER (WHERE NOT l.unseen), $4), false) AS unseen, coalesce(jsonb_agg(DISTINCT named_by_two) FILTER (WHERE named_by_two IS NOT NULL
-              AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage)), '[]') AS "notOurs"
-       FROM releases l JOIN filing_rows x ON x.filing_id = l.filing_id AND x.submission = l.submission
+            CASE WHEN max(l.released_at) FILTER (WHERE own AND l.unseen) > greatest(max(l.released_at) FILTER (WHERE NOT (own AND l.unseen)), $4)
+              THEN (array_agg(l.attempt_id IS NULL AND l.request_id IS NULL ORDER BY l.released_at DESC))[1] END AS "atGate",
+            coalesce(jsonb_agg(DISTINCT named_by_two) FILTER (WHERE own AND named_by_two IS NOT NULL), '[]') AS "notOurs"
+       FROM (SELECT *, (filing_id, submission) IN (SELECT filing_id, submission FROM lineage) AS own FROM releases) AS l
+       JOIN filing_rows x ON x.filing_id = l.filing_id AND x.submission = l.submission
        LEFT JOIN LATERAL unnest(l.not_ours) AS named_by_two ON true
       WHERE l.ground = 'absent'
         AND EXISTS (SELECT FROM named n WHERE n.party_id = x.party_id AND n.document_key = x.document_key)
@@ -151,11 +155,14 @@ export async function absenceToConfirm(
   );
   const [found] = rows;
   if (!found) return null;
-  const { exporterId, since, from, unseen, notOurs } = found;
+  const { exporterId, since, from, atGate, notOurs } = found;
   const send = await lineageSend(db, { filingId, submission });
   const agreeing = await agreeingCertificates(db, { filingId, submission, from, before: send.before });
   const lookSince = new Date(Math.max(since.getTime(), oldest.getTime()));
-  const looked = unseen || (await completeLook(db, { exporterId, since: lookSince, from })) !== null;
+  const covering = (day: Date) => completeLook(db, { exporterId, since: lookSince, from: day });
+  // What was said with the release counts only while no look is possible, as the one before each send shows.
+  const looked =
+    atGate === true || (await covering(from)) !== null || (atGate === false && (await covering(at)) === null);
   const named = new Set(notOurs);
   const unnamed = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));
   return looked && unnamed.length === 0

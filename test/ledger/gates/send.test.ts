@@ -298,7 +298,21 @@ describe('a row that was released as absent', () => {
     // They spoke for this lineage: another filing of the document waits for a look.
     const other = await beside(own, filingId);
     expect(await open(other, 1, late.at)).toMatchObject({ outcome: 'look' });
+    // Once a look is possible again, as before the send, one of all days has to show that nothing came late.
+    await own.look(minutesLater(255), { from: '10022026' });
+    expect(await send(next, late)).toMatchObject(refused('look'));
+    await own.look(minutesLater(256));
     expect(await send(next, late)).toMatchObject(marked);
+  });
+
+  it('waits for a look where another filing of the document was released after it, unseen too', async () => {
+    const own = await exporter();
+    const sent = await own.sent();
+    const other = await own.sendAttempt(await beside(own, sent.filingId));
+    for (const [each, at] of [[sent, minutesLater(242)] as const, [other, minutesLater(245)] as const])
+      for (const by of ['ravi', 'meera']) await word({ ...each, by, unseen: true, at });
+    expect(await open(sent.filingId, 1, late.at)).toMatchObject({ outcome: 'look' });
+    expect(await open(other.filingId, 1, late.at)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
   });
 
   describe('and waits at the gate', () => {
@@ -331,6 +345,8 @@ describe('a row that was released as absent', () => {
       await expectWord('refused', filingId, 'ravi', 482);
       await expectWord('stands', filingId, 'ravi', 482, unseen);
       await expectWord('again', filingId, 'meera', 483, unseen);
+      // An entry of an older day may keep each look at all days incomplete for ever.
+      await own.look(minutesLater(485), { from: '10022026' });
       const second = await opened(filingId);
       expect(await send(second, { at: minutesLater(490) })).toMatchObject(marked);
       // Their words are about this lineage: another filing of the document still waits for a look.
