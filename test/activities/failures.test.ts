@@ -143,6 +143,16 @@ describe('a submission', () => {
     expect(await door.run('submitPush', await submission(), waited)).toMatchObject({ answer: { kind: 'accepted' } });
   });
 
+  it('is not marked where too little of its time is left for a whole exchange', async () => {
+    const args = await submission();
+    const before = callsOf('push-irm');
+    const left = { startToCloseTimeoutMs: door.deps.settings.httpTimeoutMs + 14 * SECOND };
+    expect(await door.failure('submitPush', args, left)).toMatchObject({ type: 'attempt_closed', nonRetryable: true });
+    expect(callsOf('push-irm') - before).toBe(0);
+    const marks = 'SELECT marked_at AS at FROM attempts WHERE attempt_id = $1';
+    expect(await ledger.select(marks, args.attemptId)).toEqual([{ at: null }]);
+  });
+
   it('that the service refuses for its credentials is refused, with the answer, and not merely unsent', async () => {
     const args = await submission();
     strike('push-irm', 'account-locked');

@@ -7,6 +7,7 @@ import { detailOf } from '../reports/ledger-of-a-month';
 import { unclaimedCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { learnIec, needExporter } from '../../src/ledger/exporters/exporters';
+import { needFiling } from '../../src/ledger/filings/filings';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { completeLook } from '../../src/ledger/gates/absence';
 import { releaseAbsent } from '../../src/ledger/gates/release-absent';
@@ -42,6 +43,7 @@ const CERTIFICATE = {
 
 const ledger = useTestDatabase(knowExporter);
 let breaks = true;
+let unread = 0;
 let shown: Partial<CertificateDetail>[] = [CERTIFICATE];
 let clock = Date.now;
 let whileRead: (asked: { eBRCIssueFromDt: string }) => Promise<unknown> = () => Promise.resolve();
@@ -51,7 +53,7 @@ const door = useDoor(
   {
     fetchDetails: async (asked: { eBRCIssueFromDt: string }) => {
       await whileRead(asked);
-      return { certificates: shown, unread: 0 };
+      return { certificates: shown, unread };
     },
   },
   (deps) => ({ ...deps, pool: breakingPool(ledger.pool), clock: () => clock() }),
@@ -151,9 +153,13 @@ describe('what is seen for a send whose answer was lost', () => {
   it('certifies nothing by a look with an entry that names neither document nor bill, or another IEC', async () => {
     const { exporterId, balance } = await exporter();
     const { certificate, args } = await lost(exporterId);
+    await balance(9_995, 289);
+    at(290);
+    shown = [];
+    // The balance bears it out before a complete look, which does not show it yet.
+    await expectSeen(args, { looked: true, openRows: 1 });
     shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-NOBODY', sbCumInvoiceNumber: ' ', billNo: null }];
     at(300);
-    await balance(9_995, 299);
     await expectSeen(args, { looked: false, openRows: 1, adopted: [] });
     // Nor by one that names another exporter's IEC, with whatever else agrees.
     shown = [{ ...certificate, iec: 'ZZGCM4521K' }];
@@ -161,6 +167,18 @@ describe('what is seen for a send whose answer was lost', () => {
     // A bill number alone tells whose it is.
     shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-NOBODY', sbCumInvoiceNumber: null, billNo: 'EXP/OTHER' }];
     await expectSeen(args, { looked: true, openRows: 0 });
+  });
+
+  it('is no list from before a send where an entry of it could not be read', async () => {
+    const { exporterId } = await exporter();
+    const filingId = await open(ledger, 'UNREAD', rowsOf({ sbCumInvoiceNumber: '9310900' }), { exporterId });
+    shown = [CERTIFICATE];
+    unread = 1;
+    const { seq } = await needFiling(ledger.pool, filingId);
+    const snapshot = { filingId, submission: 1, exporterId, open: { seq, after: 0 } };
+    expect(await door.run('takeSnapshot', snapshot)).toMatchObject({ certificates: null });
+    unread = 0;
+    expect(await door.run('takeSnapshot', snapshot)).toMatchObject({ certificates: 1 });
   });
 
   it('keeps nothing of another IEC that a reconciliation is shown: no later look would list it', async () => {

@@ -159,6 +159,19 @@ describe('the record of a request that we were answered with', () => {
     expect(await requests(filingId)).toEqual([[requestId, 'followed', 'unknown_request']]);
   });
 
+  it('is missing all the while where the service fails in between: a failure is no answer', async () => {
+    const { filingId, requestId } = await asked('us');
+    unknown.add(requestId);
+    await poll(filingId);
+    const before = await readRequests(ledger.pool, filingId, 1);
+    const failure = { kind: 'portal_unavailable', operation: 'status', message: 'the portal is away' } as const;
+    meanwhile = () => Promise.reject(new ApiError(failure));
+    await expect(poll(filingId)).rejects.toThrow(/the portal is away/u);
+    meanwhile = () => Promise.resolve();
+    expect(await readRequests(ledger.pool, filingId, 1)).toEqual(before);
+    expect(before).toMatchObject([{ statement: 'unknown_request', statementSince: expect.any(Date) as Date }]);
+  });
+
   it('asks a person about a number that existed before the send, and about one that another row has', async () => {
     await certifiedAs('EB-OWNED');
     for (const eBRCNumber of ['EB-OLD', 'EB-OWNED']) {

@@ -157,6 +157,11 @@ describe('a certificate that agrees', () => {
     ['with a row whose date is not known', { billNo: null, sbCumInvoiceDate: '04012026' }, { sbCumInvoiceDate: '' }],
     ['without an amount', { billNo: null, realisedValueFCC: null, currencyCode: null }],
     ['in another spelling of the document', { billNo: null, sbCumInvoiceNumber: undefined }],
+    [
+      'of a row in another spelling',
+      { billNo: null, sbCumInvoiceNumber: 'INV-77/A' },
+      { sbCumInvoiceNumber: 'inv-77 /a' },
+    ],
     ['in the bill number alone', { sbCumInvoiceNumber: '999', sbCumInvoiceDate: '01012020' }],
     ['although it was cancelled', { eBRCStatus: 'Cancelled' }],
     ['issued the day before the first mark', { eBRCDate: '09022026' }],

@@ -456,7 +456,6 @@ describe('a balance contradicts a certificate of details', () => {
     const after = (minutes: number) => byDetails(own, filingId, { settleMs: minutes * 60_000 });
     expect(await after(16)).toMatchObject(contradicted);
     const slow = await own.sent([{}], { settleMs: SETTLE_MS });
-    await own.show(slow.filingId, 'SLOW');
     expect(await after(14)).toMatchObject(contradicted);
     await gates.close(slow.attemptId);
     expect(await after(14)).toMatchObject({ adopted: [{ eBRCNumber: 'LATER' }] });

@@ -974,6 +974,19 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     expect(outcome).toMatchObject({ ...isRefused, findings: [{ code: 'mapping_live', filingId }] });
     expect(JSON.stringify(outcome)).not.toMatch(/allow-?duplicate/iu);
   });
+
+  it('stands in no option that a refusal prints for other rows', async () => {
+    const { filingId, party } = await holderInDoubt('unknown');
+    const planned = await party.file();
+    const mapped = [filingId, planned].map(async (id, index) => {
+      const [row] = await readRows(ledger.pool, id);
+      return { ...row?.mapping, serialNo: index + 1 };
+    });
+    const rowsOfBoth = rowsOf(...(await Promise.all(mapped)));
+    const outcome = await record(ledger, 'BESIDE-BOTH', rowsOfBoth, { exporterId: party.exporterId });
+    const options = 'findings' in outcome ? outcome.findings.map(({ allowDuplicate }) => allowDuplicate ?? null) : [];
+    expect(options).toEqual([null, expect.stringMatching(/^2=/u)]);
+  });
 });
 
 it('reads the requests of a submission oldest first, with where each comes from', async () => {

@@ -84,6 +84,8 @@ it('is asked about once more where the service refuses the next send, and frees 
   await stage.resolve(filing, 'not-filed');
   const { attention } = await stage.until(filing, ({ asked, errors }) => asked && errors.length > 0);
   expect(attention).toContain('its open rows can be corrected then');
+  const kinds = (await stage.view(filing)).questions.map(({ kind }) => kind);
+  expect(kinds.sort()).toEqual(['outcome_unknown', 'refused_after_absent']);
   // The window counts from the newest send.
   await eventually(() =>
     stage.resolve(filing, 'not-filed').then(
