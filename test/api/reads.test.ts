@@ -164,7 +164,9 @@ describe('reads', () => {
       // At the second call the last ones of the first page have moved to the second.
       const order = calls === 2 ? [...irms.slice(100), ...irms.slice(0, 100)] : irms;
       const meta = { total: 150, page, limit: 100, totalPages: 2 };
-      json(response, 200, envelope({ data: order.slice((page - 1) * 100, page * 100), meta }));
+      // An unknown field that each answer has anew makes no other record of one that was shown.
+      const data = order.slice((page - 1) * 100, page * 100).map((item) => ({ ...item, readAt: calls }));
+      json(response, 200, envelope({ data, meta }));
     });
     const { api } = client(server.baseUrl);
     const shown = await collect(api.listIrms(CUSTOMER_ID));

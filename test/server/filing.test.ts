@@ -85,6 +85,17 @@ it('files, waits for the end, and answers rows, certificates and PDFs', async ()
   expect(await askPdf()).toMatchObject({ status: 404, body: { code: 'no_pdf' } });
   await writeFile(stored, pdf.bytes);
   expect((await askPdf()).status).toBe(200);
+  // Missing PDFs that are late have the state of a late acknowledgement.
+  const put = async (state: string, at: string) => {
+    await stage.deps.pool.query(`UPDATE certificates SET archived_at = ${at} WHERE filing_id = $1`, [
+      one.body['filingId'],
+    ]);
+    const set = `UPDATE filings SET state = '${state}', closed_at = ${at} WHERE filing_id = $1`;
+    await stage.deps.pool.query(set, [one.body['filingId']]);
+    return (await stage.ask<FilingBody>('GET', '/v1/filings/DOOR%2F1')).body.stateText;
+  };
+  expect(await put('overdue', 'NULL')).toBe('1 of 1 PDFs are overdue and still asked for.');
+  expect(await put('certified', 'now()')).toBe('Its row is certified.');
   const events = await stage.ask<{ items: { kind: string }[] }>('GET', '/v1/filings/DOOR%2F1/events');
   expect(events.body.items.length).toBeGreaterThan(3);
 });

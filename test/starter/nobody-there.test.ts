@@ -85,6 +85,7 @@ it('no worker, for what only a worker can answer', async () => {
     problemOf(['irms', EMAIL, '--refresh']),
     problemOf(credentials, {}, 'Right-Horse-1!'),
     problemOf(['resolve', 'GONE', '--as', 'not-filed', '--note', 'not at the portal']),
+    problemOf(['resolve', 'GONE', '--as', 'not-filed', '--request-id', 'R1', '--note', 'errored']),
   ]);
   for (const problem of [never, ...later]) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });

@@ -8,6 +8,7 @@ import type { Problem } from '../../src/starter/errors';
 import { readWorkbook } from '../../src/workbook/read';
 import { writeBulkWorkbook } from '../../src/workbook/write';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
+import { mapping } from '../../dev/sample-mapping';
 import { startService, type Service } from '../api/support/service';
 import { startExtractionStage, type ExtractionStage } from '../assistant/extraction-stage';
 
@@ -71,6 +72,16 @@ it('is sent under the label of the template, which is read first', async () => {
     template: { labels: LABELS, learnedAt: '2026-01-01T00:00:00Z' },
   });
   expect(sent.rows.map(({ extra }) => extra)).toEqual([0, 1, 2].map((at) => ({ 'Drawback Ref': `DBK-${at}` })));
+});
+
+it('is no part of a refusal for another reason, which is made before the ledger is asked', async () => {
+  const row = { row: 2, mapping: mapping({ mappedIRMAmountFCC: -1 }), extra: { 'Drawback Ref': 'DBK-9' } };
+  const wrong = join(stage.folder, 'wrong.xlsx');
+  await writeFile(wrong, await writeBulkWorkbook([row], { labels: LABELS }));
+  const refused = await stage.ebrc(['file', wrong, '-e', EXPORTER, '--declaration', 'Y', '--json'], { env });
+  const { errors, warnings = [] } = refused.json<{ errors: Problem[]; warnings?: Problem[] }>();
+  expect(errors).toMatchObject([{ row: 2, field: 'mappedIRMAmountFCC', code: 'invalid_number' }]);
+  expect(warnings.map(({ code }) => code)).not.toContain('template_unknown');
 });
 
 it('is named among the columns of a check, and empty ones are counted', async () => {

@@ -34,17 +34,21 @@ function pageOf<T>(item: z.ZodType<T>): z.ZodType<Omit<Page, 'items'> & { items:
     );
 }
 
-const CUSTOMERS = pageOf(customer);
+/** The fields of the spec, which are the same in every reading of a record; its times and unknown fields may not be. */
+const fieldsOf = (schema: { in: { shape: object } }): string[] =>
+  Object.keys(schema.in.shape).filter((name) => name !== 'createdAt' && name !== 'updatedAt');
+
+const CUSTOMERS = { page: pageOf(customer), fields: fieldsOf(customer) };
 
 /**
  * The readable items of all pages; unreadable ones are counted and logged. If records change their order between two
  * pages, one appears twice and another not at all, so the list is read again while its total exceeds the items seen and
  * a reading shows new ones.
  */
-async function* readable<T extends { createdAt: string | null; updatedAt: string | null }>(
+async function* readable<T>(
   caller: Caller,
   { operation, query }: Pick<CallRequest, 'operation' | 'query'>,
-  { limit, page: schema }: { limit: number; page: ReturnType<typeof pageOf<T>> },
+  { limit, page: schema, fields }: { limit: number; page: ReturnType<typeof pageOf<T>>; fields: string[] },
   call: CallContext,
 ): AsyncGenerator<T> {
   const seen = new Set<string>();
@@ -64,8 +68,8 @@ async function* readable<T extends { createdAt: string | null; updatedAt: string
         unread += 1;
         continue;
       }
-      // Compare whole records without their times: two records with the same id must both be returned.
-      const content = JSON.stringify({ ...item, createdAt: null, updatedAt: null });
+      // Compare whole records: two with the same id must both be returned.
+      const content = JSON.stringify(item, fields);
       if (seen.has(content)) continue;
       seen.add(content);
       yield item;
@@ -105,7 +109,7 @@ export function createCustomerApi(caller: Caller) {
     async *listCustomers(query: { search?: string; limit?: number } = {}, call: CallContext = {}) {
       const limit = Math.min(Math.max(query.limit ?? MAX_PAGE_SIZE, 1), MAX_PAGE_SIZE);
       const request = { operation: 'listCustomers' as const, query: { search: query.search } };
-      yield* readable(caller, request, { limit, page: CUSTOMERS }, call);
+      yield* readable(caller, request, { limit, ...CUSTOMERS }, call);
     },
     /** Makes a real portal login, so it may take long. */
     async checkCredentials(id: string, credentials: z.input<typeof credentialsBody>, call: CallContext = {}) {
@@ -117,7 +121,7 @@ export function createCustomerApi(caller: Caller) {
 }
 
 /** A record without an IRM number counts as unreadable, because it can be neither filed nor stored. */
-const IRMS = pageOf(irm);
+const IRMS = { page: pageOf(irm), fields: fieldsOf(irm) };
 
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
 export function createIrmApi(caller: Caller) {
@@ -125,7 +129,7 @@ export function createIrmApi(caller: Caller) {
     /** All IRMs of a customer. */
     async *listIrms(platformCustomerId: string, call: CallContext = {}) {
       const query = { platformCustomerId: outgoing('listIrms', customerId, platformCustomerId) };
-      yield* readable(caller, { operation: 'listIrms', query }, { limit: MAX_PAGE_SIZE, page: IRMS }, call);
+      yield* readable(caller, { operation: 'listIrms', query }, { limit: MAX_PAGE_SIZE, ...IRMS }, call);
     },
     async irmTemplate<T>(platformCustomerId: string, sink: DownloadSink<T>, call: CallContext = {}): Promise<T> {
       const query = { platformCustomerId: outgoing('irmTemplate', customerId, platformCustomerId) };

@@ -74,8 +74,9 @@ export interface AttemptReading {
   attemptId: string;
   /** When the attempt was marked as being sent, ms since the epoch; null: never, as far as the ledger knows. */
   markedAt: number | null;
-  /** HTTP time-out (ms) of the process that marked the attempt; null if unknown. */
+  /** HTTP time-out and settle window (ms) of the process that marked the attempt; null if unknown. */
   timeoutMs: number | null;
+  settleMs: number | null;
   /** Whether the filing has ended, so that nothing more of it is sent. */
   filingEnded: boolean;
 }

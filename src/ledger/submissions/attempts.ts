@@ -152,8 +152,9 @@ export async function readAttempt(
   if (refused) await judgeRefused(client, { attemptId, ...refused, at });
   await judgeUnsent(client, { attemptId, proof: 'unmarked', reason: 'closed before anything was written', at });
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const { rows } = await client.query<Omit<AttemptRow, 'number'> & { timeoutMs: number | null }>(
-    `SELECT attempt_id AS "attemptId", verdict, reason, answer, marked_at AS "markedAt", timeout_ms::float8 AS "timeoutMs"
+  const { rows } = await client.query<Omit<AttemptRow, 'number'> & Pick<AttemptReading, 'timeoutMs' | 'settleMs'>>(
+    `SELECT attempt_id AS "attemptId", verdict, reason, answer, marked_at AS "markedAt", timeout_ms::float8 AS "timeoutMs",
+            settle_ms::float8 AS "settleMs"
        FROM attempts WHERE filing_id = $1 AND submission = $2 AND (attempt_id = $3 OR verdict = 'accepted')
       ORDER BY (attempt_id = $3) DESC, number`,
     [filingId, submission, attemptId],
@@ -167,6 +168,7 @@ export async function readAttempt(
     ...{ verdict, reason, answer, attemptId: accepted?.attemptId ?? attemptId },
     markedAt: attempt?.markedAt?.getTime() ?? null,
     timeoutMs: attempt?.timeoutMs ?? null,
+    settleMs: attempt?.settleMs ?? null,
     underWay: verdict === 'marked' && reason === null,
     filingEnded: filing?.ended ?? false,
   };

@@ -94,7 +94,7 @@ function filingBody(
 const COMMANDS_ALONE = ['permit', 'withdraw'];
 
 function stateText({ state, asked, correctable }: FilingRecord, counts: FilingResult['counts']): string {
-  const { rows, certified, archived, errored } = counts;
+  const { rows, certified, archived, errored, open } = counts;
   const texts: Readonly<Record<FilingState, string>> = {
     checking: 'It is being checked against balances and earlier filings.',
     awaiting_approval: 'It waits for the approval of somebody other than its maker.',
@@ -106,7 +106,7 @@ function stateText({ state, asked, correctable }: FilingRecord, counts: FilingRe
     outcome_unknown: asked
       ? 'It is not known whether it was filed: somebody has to look at the portal.'
       : 'It is not known whether it was filed; evidence is being gathered.',
-    overdue: 'The acknowledgement is overdue; it is still asked for.',
+    overdue: `${open > 0 ? 'The acknowledgement is' : `${certified - archived} of ${certified} PDFs are`} overdue and still asked for.`,
     certified: rows === 1 ? 'Its row is certified.' : `All ${rows} rows are certified.`,
     partly_certified: `${certified} of ${rows} rows are certified; ${errored} were rejected.`,
     rejected: `The authority rejected every row${correctable ? '; they can be corrected' : ''}.`,

@@ -68,8 +68,10 @@ async function refuseWrong(
   file: FilingFile,
   reference?: string,
 ): Promise<void> {
-  const annotated = await annotateRefused(store, file, file.findings);
-  refuseErrors(file.findings, { reference: reference ?? null, annotated });
+  // Before the ledger is asked, nothing is known of the template: that is no part of why the file is refused.
+  const findings = file.findings.filter((finding) => !isUndecided(finding));
+  const annotated = await annotateRefused(store, file, findings);
+  refuseErrors(findings, { reference: reference ?? null, annotated });
 }
 
 const NO_UPLOAD_TYPE = 'Give the upload type, --upload-type 101|102|103|104: the file does not have it.';

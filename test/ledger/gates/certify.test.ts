@@ -265,16 +265,17 @@ describe('by details', () => {
 
   it('lets the sent rows of the party’s other filings compete for a certificate', async () => {
     const tranche = { sbCumInvoiceNumber: '8500002', billNo: 'EXP/8500002' };
-    const own = await exporter();
+    const [own, twin] = [await exporter('AAGCTWOIDS'), await exporter('AAGCTWOIDS')];
     const filingId = await own.file([tranche]);
     const permitted = [{ row: 1, reason: 'a second tranche', besides: [filingId] }];
     const refused = await own.file([tranche]).catch(() => null);
     expect(refused).toBeNull();
-    const second = await own.file([tranche], { permitted });
+    // Of another client of the IEC, whose certificates are shown to both.
+    const second = await twin.file([tranche], { permitted });
     await own.sendAttempt(filingId);
     await own.show(filingId, 'ONE-OF-TWO');
-    expect(await byDetails(own, second)).toMatchObject({ adopted: [] });
-    await own.sendAttempt(second);
+    expect(await byDetails(twin, second)).toMatchObject({ adopted: [] });
+    await twin.sendAttempt(second);
     expect(await byDetails(own, filingId)).toMatchObject({
       adopted: [],
       ambiguous: [{ candidates: ['ONE-OF-TWO'], competingFilings: [second] }],
@@ -473,6 +474,16 @@ describe('a balance contradicts a certificate of details', () => {
     }
     await gates.poll(two.filingId, 'R-PROCESSED', 'unknown_request', AT);
     expect(await byDetails(own, one.filingId, { settleMs: 0 })).toMatchObject({ openRows: 0 });
+  });
+
+  it('not by the other rows of its own request, which is processed', async () => {
+    const own = await exporter();
+    const sent = await own.sent([{}, {}]);
+    await gates.accept(sent, `R-${sent.filingId}`);
+    await own.show(sent.filingId, 'ONE-OF-TWO-ROWS');
+    await balanceFalls(own, 9_995);
+    const found = await byDetails(own, sent.filingId, { settleMs: 0 });
+    expect(found).toMatchObject({ adopted: [{ eBRCNumber: 'ONE-OF-TWO-ROWS' }], openRows: 1 });
   });
 
   it('by another send on the IRM that a certificate fits too: one use of the balance does not tell whose it is', async () => {

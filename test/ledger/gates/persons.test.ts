@@ -1,4 +1,5 @@
 /** Words of persons: records that bind what they were said about, and how two of them count. */
+import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { attemptIdOf, sentAs } from '../../../src/domain/filing/attempt';
 import { personKey } from '../../../src/domain/principal';
 import { endRequest, readRequests, requestHolder, type Statement } from '../../../src/ledger/submissions/requests';
@@ -926,6 +927,19 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     expect(await file(besides)).toMatchObject({ ...isRefused, findings: [{ code: 'mapping_live' }] });
     for (const by of ['ravi', 'meera']) await permit(by);
     expect(await file(besides)).toMatchObject(isOpened);
+  });
+
+  it('is one in a file too that has the mapping twice', async () => {
+    const { filingId, party, permit } = await holderInDoubt('unknown');
+    for (const by of ['ravi', 'meera']) await permit(by);
+    const [row] = await readRows(ledger.pool, filingId);
+    const again = { ...row?.mapping, billNo: 'EXP/2026/002' };
+    const permitted = [1, 2].map((each) => ({ row: each, reason: 'again', besides: [filingId] }));
+    const twice = await record(ledger, 'BESIDE-TWICE', rowsOf(again, again), {
+      exporterId: party.exporterId,
+      permitted,
+    });
+    expect(twice).toMatchObject(isRefused);
   });
 
   it('is not permitted by a word about an earlier send and one about this', async () => {

@@ -378,6 +378,13 @@ describe('PostgreSQL itself holds that', () => {
     }
   });
 
+  it('a certificate is one row’s', async () => {
+    const [one, other] = [await party.file(), await party.file()];
+    const certified = `state = 'certified', adoption = 'record', ebrc_number = 'EB-ONE-ROW'`;
+    await change(one, certified);
+    await expect(change(other, certified)).rejects.toMatchObject({ constraint: 'filing_rows_ebrc' });
+  });
+
   it('a freed row holds no mapping, and another filing may hold it', async () => {
     const own = await exporter();
     const content = rowsOf({ sbCumInvoiceNumber: '8600001', mappedIRMAmountFCC: 5 });

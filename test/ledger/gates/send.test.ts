@@ -208,6 +208,9 @@ describe('the mark is refused', () => {
     const attemptId = await opened(correction);
     await party.certify(original, { 0: `EB-${original}` });
     expect(await send(attemptId)).toMatchObject(refused('closed'));
+    // Its run learns why, instead of opening one attempt after the other.
+    const reason = expect.stringContaining(`in filing ${original}`) as string;
+    expect(await open(correction)).toMatchObject({ outcome: 'rows_gone', reason });
     await reopen(attemptId);
     expect(await send(attemptId)).toMatchObject(refused('rows'));
   });

@@ -35,7 +35,10 @@ let authority: CertificateDetailRecord[];
 const ROWS = [1, 2, 3, 4, 5].map((n) => ({ sbCumInvoiceNumber: String(600 + n), mappedIRMAmountFCC: 1_000 }));
 const ISSUED = new Date(NOW.getTime() + HOUR_MS);
 
-async function reconcile(minutes: number): ReturnType<typeof compareParty> {
+async function reconcile(
+  minutes: number,
+  days = { from: '2026-01-01', to: '2026-03-31' },
+): ReturnType<typeof compareParty> {
   const readAt = await readingBegins(ledger.pool);
   const at = new Date(NOW.getTime() + minutes * 60_000);
   await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: authority, askedAt: at, at: NOW });
@@ -43,7 +46,7 @@ async function reconcile(minutes: number): ReturnType<typeof compareParty> {
     mode: 'test',
     partyId,
     checks: RECONCILE_CHECKS,
-    windows: [{ from: '2026-01-01', to: '2026-03-31', readAt }],
+    windows: [{ ...days, readAt }],
     withoutWorkflow: [],
     overdueAfterMs: 4 * HOUR_MS,
     at,
@@ -172,6 +175,18 @@ it('keeps what it found, with its age, while an answer shows nothing at all or n
   authority = shown;
   await reconcile(220);
   expect(await findings()).toEqual(before);
+});
+
+it('keeps what it found in days that are not read again', async () => {
+  const issued = (of: { eBRCNumber: string | null }) => of.eBRCNumber !== null;
+  const before = (await findings()).filter(issued);
+  expect(before.length).toBeGreaterThan(0);
+  const different = authority;
+  authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
+  await reconcile(225, { from: '2026-03-01', to: '2026-03-31' });
+  expect((await findings()).filter(issued).map(({ id }) => id)).toEqual(before.map(({ id }) => id));
+  authority = different;
+  await reconcile(226);
 });
 
 it('closes what is gone, and keeps the rest', async () => {

@@ -210,6 +210,10 @@ describe('a ledger that was put back to an earlier state', () => {
     const content = rowsOf({ sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: '8000.10' as unknown as number });
     const { filingId, ...send } = await lostFiling('LOST', content);
     expect(await restored()).toEqual({ filings: [filingId], sends: 1, unreadable: [] });
+    // With the settings of its sender, which the judge's do not shorten.
+    const kept = 'SELECT settle_ms::int AS settle, timeout_ms::int AS timeout FROM attempts WHERE attempt_id = $1';
+    const { settleMs: settle, timeoutMs: timeout } = SETTINGS;
+    expect(await ledger.select(kept, send.attemptId)).toEqual([{ settle, timeout }]);
     const row = { state: 'unknown', sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: 8000.1 };
     const view = { state: 'outcome_unknown', reference: 'LOST', needsAttention: true, rows: [row] };
     expect(await viewOf(filingId)).toMatchObject(view);

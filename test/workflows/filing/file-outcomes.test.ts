@@ -56,6 +56,19 @@ it('asks a person after the settle window, because the absence of certificates p
   expect(stage.pushes(exporter)).toBe(2);
 });
 
+it('gathers evidence until the end of its sender’s window, where that is longer than the one of its run', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept');
+  const settings = `UPDATE attempts SET settle_ms = $2 WHERE filing_id IN (SELECT filing_id FROM filings WHERE exporter_id = $1)`;
+  const longer = () => stage.ledger.pool.query(settings, [exporter.exporterId, 9 * HOUR_MS]);
+  stage.aroundPush(exporter, (push, context) => push(context).finally(longer));
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { attention, filingId } = await stage.until(filing, 'outcome_unknown');
+  const [sent] = await stage.ledger.select('SELECT marked_at AS at FROM attempts WHERE filing_id = $1', filingId);
+  const until = new Date((sent?.['at'] as Date).getTime() + 9 * HOUR_MS);
+  expect(attention).toContain(`Evidence is gathered until ${until.toISOString()}.`);
+});
+
 it('checks the balances again after “not filed”, and sends nothing that they do not allow any more', async () => {
   const { exporter, filing } = await stage.lost('drop-before-accept');
   await stage.pass(0.02);

@@ -40,8 +40,7 @@ export async function settleUnknown(run: FilingRun, submission: number, doubt: D
 }
 
 async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled> {
-  const { settleAfterMs } = run.settings;
-  const since = await begin(run, submission, doubt);
+  const { since, settleAfterMs } = await begin(run, submission, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
     const settled = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
@@ -69,11 +68,16 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
   }
 }
 
-/** Shows the question. @returns when its settle window began; a run that takes the question over keeps it */
-async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<number> {
-  const { settleAfterMs } = run.settings;
+interface SettleWindow {
+  since: number;
+  settleAfterMs: number;
+}
+
+/** Shows the question. @returns its settle window, which a run that takes the question over keeps */
+async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<SettleWindow> {
+  const { settleAfterMs: ownMs } = run.settings;
   const { reason } = doubt;
-  const attention = (since: number) => ({
+  const attention = ({ since, settleAfterMs }: SettleWindow) => ({
     attention:
       `It is not known whether submission ${submission} was filed: ${asSentence(reason)} Evidence is gathered until ` +
       `${new Date(since + settleAfterMs).toISOString()}.`,
@@ -81,22 +85,24 @@ async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<
   const event = { kind: 'outcome_unknown', text: reason };
   if (doubt.requestId !== null) {
     const request = run.stage(submission).requests.find(({ requestId }) => requestId === doubt.requestId);
-    const since = request?.since ?? Date.now();
-    await run.move('outcome_unknown', event, attention(since));
-    return since;
+    const window = { since: request?.since ?? Date.now(), settleAfterMs: ownMs };
+    await run.move('outcome_unknown', event, attention(window));
+    return window;
   }
   const { attemptId } = doubt;
   const first = await stepOnceWhole(run, ({ seq }) =>
     run.steps('Check for a late answer').readAttempt({ attemptId, seq }),
   );
-  const since = first.markedAt ?? Date.now();
+  // A longer window of the sender counts: until its end every "not filed" is refused.
+  const settleAfterMs = Math.max(ownMs, first.settleMs ?? 0);
+  const window = { since: first.markedAt ?? Date.now(), settleAfterMs };
   if (!doubt.answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt }));
   const step = run.steps('Record that the outcome is unknown');
   await run.step(() => {
-    const move = run.nextMove('outcome_unknown', event, attention(since));
+    const move = run.nextMove('outcome_unknown', event, attention(window));
     return step.markRowsUnknown({ attemptId, move });
   });
-  return since;
+  return window;
 }
 
 /** Reads whether the attempt was answered or closed since; proven unsent, the filing moves to `submitting`. */

@@ -37,8 +37,8 @@ function certificateOf(text: string, before: { row: number; eBRCNumber: string }
 
 /** Refuses options that belong to the other answer. @throws UsageError */
 function refuseOtherOptions(given: Omit<ResolveOptions, 'by'>): void {
-  const { as, requestId, certificate, unseen, notOurs, rows } = given;
-  const other = as === 'filed' ? { unseen, 'not-ours': notOurs, rows } : { 'request-id': requestId, certificate };
+  const { as, certificate, unseen, notOurs, rows } = given;
+  const other = as === 'filed' ? { unseen, 'not-ours': notOurs, rows } : { certificate };
   const [option] = Object.entries(other).find(([, value]) => value !== undefined) ?? [];
   if (option === undefined) return;
   const why = as === 'filed' ? 'not-filed.' : 'filed: what was not filed has none.';
@@ -72,7 +72,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         .choices(['filed', 'not-filed'])
         .makeOptionMandatory(),
     )
-    .option('--request-id <id>', 'with --as filed: the request id that the service gave')
+    .option('--request-id <id>', 'the request that it was filed under, or none of whose rows was filed')
     .option(
       '--certificate <row=number>',
       'with --as filed: the certificate of a row; two persons have to name the same',
