@@ -1,7 +1,6 @@
 /** Evidence that rows were not filed, for the release and send gates: certificates, looks, the settle window. */
 import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
-import { SETTLE_MS, type AttemptRow } from './attempts';
 import { PUT_BACK_TOGETHER } from './held-rows';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
@@ -87,27 +86,22 @@ export async function completeLook(
   return rows[0]?.lookId ?? null;
 }
 
-/** The settle window that counts, in ms: this process's, or a sender's that was longer. */
-export const longestWindow = (attempts: readonly AttemptRow[], settleMs: number): number =>
-  Math.max(settleMs, ...attempts.map((attempt) => attempt.settleMs ?? 0));
+/** SQL: the settle window of `o`'s submission in ms: $3, or its sender's if that was longer. */
+const WINDOW_MS = `(SELECT greatest($3::float8, max(a.settle_ms), max(a.timeout_ms) FILTER (WHERE a.verdict = 'marked' AND a.reason IS NULL))
+  FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission)`;
 
-/** SQL: the end of the settle window of `o`'s submission: of $3 ms, or its sender's if longer; null: without a mark. */
-export const WINDOW_END = `(SELECT greatest(max(a.marked_at) + greatest(max(${SETTLE_MS}), $3::float8) * interval '1 ms',
+/** SQL: its end. It counts from the last mark, and a restore delays it; null: nothing was marked. */
+export const WINDOW_END = `(SELECT greatest(max(a.marked_at) + ${WINDOW_MS} * interval '1 ms',
     max(l.certificates_after) FILTER (WHERE a.reason = '${PUT_BACK_TOGETHER}'))
   FROM attempts a, ledger_identity l WHERE a.filing_id = o.filing_id AND a.submission = o.submission)`;
 
-/** The end of the settle window. It counts from the last mark and the service's first denial; a restore delays it. */
-export async function windowEnd(
-  client: Queryable,
-  of: SubmissionKey & { settleMs: number; statementSince?: Date | null },
-): Promise<Date> {
-  const { filingId, submission, settleMs, statementSince } = of;
-  const { rows } = await client.query<{ end: Date }>(
-    `SELECT coalesce(greatest(${WINDOW_END}, $4::timestamptz + $3 * interval '1 ms'), 'epoch') AS end
-       FROM submissions o WHERE filing_id = $1 AND submission = $2`,
-    [filingId, submission, settleMs, statementSince],
+export async function settleWindow(client: Queryable, of: SubmissionKey & { settleMs: number }) {
+  const { filingId, submission, settleMs } = of;
+  const { rows } = await client.query<{ ms: number; end: Date | null }>(
+    `SELECT ${WINDOW_MS} AS ms, ${WINDOW_END} AS end FROM submissions o WHERE filing_id = $1 AND submission = $2`,
+    [filingId, submission, settleMs],
   );
-  return rows[0]?.end ?? new Date(0);
+  return rows[0] ?? { ms: settleMs, end: null };
 }
 
 /** Why the party's last look was incomplete, in brackets for a message; empty if it was complete. */

@@ -10,20 +10,14 @@ export interface AttemptRow {
   number: number;
   verdict: AttemptVerdict;
   markedAt: Date | null;
-  /** The settle window of its sender; while the exchange may be under way, no less than the sender's HTTP time-out. */
-  settleMs: number | null;
   reason: string | null;
   answer: StoredAnswer | null;
 }
 
-/** SQL: {@link AttemptRow.settleMs} of attempt `a`. */
-export const SETTLE_MS = `greatest(a.settle_ms, CASE WHEN a.verdict = 'marked' AND a.reason IS NULL THEN a.timeout_ms END)`;
-
 export async function lockAttempts(client: Queryable, filingId: string, submission: number): Promise<AttemptRow[]> {
   const { rows } = await client.query<AttemptRow>(
-    `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", reason, answer,
-            ${SETTLE_MS}::float8 AS "settleMs"
-       FROM attempts a WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
+    `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", reason, answer
+       FROM attempts WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
     [filingId, submission],
   );
   return rows;

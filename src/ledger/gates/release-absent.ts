@@ -5,7 +5,7 @@ import { lockFiling } from '../filings/filing-lock';
 import { sqlWords, type Queryable } from '../pool';
 import { endRequest, isDenial, lockRequests, type RequestRecord } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
-import { agreeingCertificates, completeLook, lastProblem, lineageSend, longestWindow, windowEnd } from './absence';
+import { agreeingCertificates, completeLook, lastProblem, lineageSend, settleWindow } from './absence';
 import { insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
 import { unexplainedUse } from './balance-evidence';
 import { anyRow, freeRows, planAgain, recordRelease, SENT, type Release } from './held-rows';
@@ -62,14 +62,14 @@ export async function releaseAbsent(
     return refused('not_in_doubt', 'every row has its certificate by now, or is free, so there is nothing to answer');
   if (positions && (positions.length === 0 || positions.some((each) => !open.includes(each))))
     return refused('not_in_doubt', 'only rows of the request that have no outcome can be answered for');
-  const settleMs = longestWindow(attempts, args.settleMs);
+  const { ms: settleMs, end } = await settleWindow(client, { filingId, submission, settleMs: args.settleMs });
   const requests = await lockRequests(client, filingId, submission);
   const subjectState = stateOfSubject({ subject, attempts, requests, settleMs, at });
   if ('outcome' in subjectState) return subjectState;
 
   // The settle window must be over, and a complete look must have begun after it.
   const { statementSince, statementAt } = subjectState;
-  const window = await windowEnd(client, { filingId, submission, settleMs, statementSince });
+  const window = new Date(Math.max(end?.getTime() ?? 0, statementSince ? statementSince.getTime() + settleMs : 0));
   if (at < window || (args.saidAt && args.saidAt < window))
     return refused(
       'too_early',

@@ -7,8 +7,7 @@ import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { endRequest } from '../submissions/requests';
 import type { Word } from '../submissions/words';
-import { absenceToConfirm, completeLook, longestWindow, WINDOW_END } from './absence';
-import { lockAttempts } from './attempts';
+import { absenceToConfirm, completeLook, settleWindow, WINDOW_END } from './absence';
 import { recordRelease } from './held-rows';
 import { releaseRejected } from './release';
 
@@ -64,7 +63,7 @@ export async function confirmAbsence(
     if (word.at.getTime() < since)
       return refused('its rows were released as not filed after that: look at the filing again');
     if (looked) continue;
-    const windowMs = longestWindow(await lockAttempts(client, filingId, submission), settleMs);
+    const { ms: windowMs } = await settleWindow(client, { filingId, submission, settleMs });
     const windowAgo = { exporterId, since: new Date(at.getTime() - windowMs), from: new Date(from) };
     if ((await completeLook(client, windowAgo)) !== null)
       return refused(
@@ -97,10 +96,10 @@ async function heldBack(client: Queryable, filingId: string, at: Date) {
     `SELECT submission FROM submissions WHERE filing_id = $1 AND state = 'planned' ORDER BY submission`,
     [filingId],
   );
-  const judged = [];
+  const kept = [];
   for (const { submission } of rows) {
     const absence = await absenceToConfirm(client, { filingId, submission, at });
-    judged.push(absence && { submission, ...absence });
+    if (absence) kept.push({ submission, ...absence });
   }
-  return judged.filter((absence) => absence !== null);
+  return kept;
 }

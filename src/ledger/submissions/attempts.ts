@@ -152,7 +152,7 @@ export async function readAttempt(
   if (refused) await judgeRefused(client, { attemptId, ...refused, at });
   await judgeUnsent(client, { attemptId, proof: 'unmarked', reason: 'closed before anything was written', at });
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const { rows } = await client.query<Omit<AttemptRow, 'number'> & Pick<AttemptReading, 'timeoutMs'>>(
+  const { rows } = await client.query<Omit<AttemptRow, 'number'> & Pick<AttemptReading, 'timeoutMs' | 'settleMs'>>(
     `SELECT attempt_id AS "attemptId", verdict, reason, answer, marked_at AS "markedAt", timeout_ms::float8 AS "timeoutMs",
             settle_ms::float8 AS "settleMs"
        FROM attempts WHERE filing_id = $1 AND submission = $2 AND (attempt_id = $3 OR verdict = 'accepted')
@@ -172,11 +172,4 @@ export async function readAttempt(
     underWay: verdict === 'marked' && reason === null,
     filingEnded: filing?.ended ?? false,
   };
-}
-
-export async function markedAt(db: Queryable, attemptId: string): Promise<Date | null> {
-  const { rows } = await db.query<{ at: Date | null }>('SELECT marked_at AS at FROM attempts WHERE attempt_id = $1', [
-    attemptId,
-  ]);
-  return rows[0]?.at ?? null;
 }

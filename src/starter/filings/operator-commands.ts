@@ -26,7 +26,7 @@ import { countEvents } from '../../ledger/filings/filing-notes';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { writeGrant } from '../../ledger/principals/grants';
 import { shownOfFiling, shownOfSend } from '../../ledger/principals/shown';
-import { markedAt } from '../../ledger/submissions/attempts';
+import { readSent } from '../../ledger/submissions/lost-time';
 import { requestHolder } from '../../ledger/submissions/requests';
 import { endedUnanswered, resumeOptions } from '../../temporal/filing-runs';
 import type { followEndedFiling } from '../../workflows/follow-ended-filing';
@@ -288,7 +288,7 @@ async function shownToResolve(
     filingId,
     kind: as === 'filed' ? 'filed' : 'not_filed',
     attemptId: attemptId ?? null,
-    markedAt: attemptId === undefined ? null : await markedAt(pool, attemptId),
+    markedAt: attemptId === undefined ? null : ((await readSent(pool, attemptId))?.markedAt ?? null),
     requestId: requestId ?? null,
     sourceRows: rows ?? null,
     certificates,

@@ -1,7 +1,8 @@
 /** An attempt has one verdict: how attempts are opened, read, judged by their own execution, and judged anew. */
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { withTransaction } from '../../../src/ledger/pool';
-import { markedAt, markRowsUnknown } from '../../../src/ledger/submissions/attempts';
+import { markRowsUnknown } from '../../../src/ledger/submissions/attempts';
+import { readSent } from '../../../src/ledger/submissions/lost-time';
 import { settleSubmission } from '../../../src/ledger/submissions/submissions';
 import { move, NOW, minutesLater, open as record, rowsOf } from '../filing-support';
 import { ACCEPTED } from '../submissions/attempt-support';
@@ -80,7 +81,7 @@ describe('reading an attempt', () => {
     await ledger.select('UPDATE attempts SET timeout_ms = 90000 WHERE attempt_id = $1', attemptId);
     const mark = { markedAt: NOW.getTime(), timeoutMs: 90_000 };
     expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: true, ...mark });
-    expect(await markedAt(ledger.pool, attemptId)).toEqual(NOW);
+    expect(await readSent(ledger.pool, attemptId)).toMatchObject({ markedAt: NOW });
   });
 
   it('reports that the filing has ended', async () => {

@@ -14,7 +14,7 @@ import { SETTLE_MS, WORD } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 import { shownOfSend } from '../../../src/ledger/principals/shown';
 import { writeGrant } from '../../../src/ledger/principals/grants';
-import { markedAt } from '../../../src/ledger/submissions/attempts';
+import { readSent } from '../../../src/ledger/submissions/lost-time';
 import { principalOf } from '../../support/principals';
 
 const gates = useGates();
@@ -1025,7 +1025,7 @@ describe('words of an exporter whose policy asks for approval', () => {
       filingId,
       kind: 'not_filed' as const,
       attemptId,
-      markedAt: await markedAt(pool, attemptId),
+      markedAt: (await readSent(pool, attemptId))?.markedAt ?? null,
     };
     return writeGrant(pool, principal, {
       action: 'resolve',
