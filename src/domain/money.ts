@@ -22,16 +22,17 @@ export function withoutGrouping(text: string): string {
   return GROUPED.test(text) ? text.replace(/[\s,'_]/g, '') : text;
 }
 
-/** No currency has more than four decimals. From `EXACT_BELOW` on, a double keeps fewer than six anyway. */
+/** No currency has more than four decimals, and a double keeps 15 digits. From `EXACT_BELOW` on, paise need more. */
 const DECIMALS = 6;
-const EXACT_BELOW = 1e9;
+const DIGITS = 15;
+const EXACT_BELOW = 1e13;
 
 /**
  * Removes the error of binary sums. 100.49999999999999 instead of 100.5 would delay a filing, match no certificate, or
  * let the mapping pass beside itself as another one.
  */
 export const withoutNoise = (value: number): number =>
-  Math.abs(value) < EXACT_BELOW ? Number(value.toFixed(DECIMALS)) + 0 : value;
+  Math.abs(value) < EXACT_BELOW ? Number(Number(value.toFixed(DECIMALS)).toPrecision(DIGITS)) + 0 : value;
 
 /** The exact sum; `0` of nothing. @throws Error (decimal.js) for text that is no number. */
 export function sumAmounts(amounts: Iterable<Amount>): string {

@@ -27,7 +27,8 @@ export async function decorateTemplate(source: string | Buffer, known: KnownIrms
   for (const { cells } of first.sheet.rows()) {
     const values: CellValue[] = [];
     for (const cell of cells) values[cell.column] = valueOf(cellContent(cell, first.context));
-    target.addRow(values.slice(1));
+    // Without an index 0 they begin at 1, also where the first column is blank.
+    target.addRow(values);
   }
   return finishTemplate(workbook, target, known);
 }

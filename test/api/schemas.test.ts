@@ -50,6 +50,8 @@ describe('what the service sends', () => {
     expect(available(0.1 + 0.2)).toBe(0.3);
     expect(available('100.50000000000001')).toBe(100.5);
     expect(available(100.1255)).toBe(100.1255);
+    expect(available(1_500_000_000.1000001)).toBe(1_500_000_000.1);
+    expect(available(9_999_999_999_999.98)).toBe(9_999_999_999_999.98);
     expect(available(99_999_999_999_999.98)).toBe(99_999_999_999_999.98);
     expect(certificateDetail.parse({ realisedValueFCC: 100.49999999999999 }).realisedValueFCC).toBe(100.5);
   });

@@ -54,6 +54,16 @@ test('drop-downs, formats, frozen header and help are added; values stay', async
   expect(widths.reduce((sum, width) => sum + width, 0)).toBeLessThan(3 * 180);
 });
 
+test('values keep their columns where the first one is blank', async () => {
+  const { serialNo: _, ...others } = cells({ irmDt: null });
+  const source = await book([others]);
+  const texts = async (file: Buffer) => {
+    const sheet = (await load(file)).worksheets[0];
+    return HEADERS.map((_header, index) => sheet?.getCell(2, index + 1).text);
+  };
+  expect(await texts(await decorateTemplate(source))).toEqual(await texts(source));
+});
+
 test('remitter and free balance stand in columns that are not sent, and exhausted remittances are left out', async () => {
   const known = { ...knownIrm, remitterName: 'Lakeshore', free: '9000' };
   const irms = [known, { ...known, irmNumber: 'IRM2', free: '0' }];
