@@ -24,7 +24,8 @@ export async function followRequest(run: FilingRun, submission: number): Promise
   const note = processingNote(request?.requestId ?? null);
   const moved = run.state === 'processing' && run.now.text === note.text;
   if (!moved && (run.state !== 'overdue' || due > Date.now())) await run.move('processing', note);
-  const notFiled = `ebrc resolve ${run.filingId} --as not-filed`;
+  const resolve = `ebrc resolve ${run.filingId} --as`;
+  const notFiled = `${resolve} not-filed`;
   const notOurs =
     request?.source === 'named'
       ? `${notFiled} --not-ours ${request.requestId} --note TEXT (two persons, where it is another filing’s), or: `
@@ -37,7 +38,8 @@ export async function followRequest(run: FilingRun, submission: number): Promise
     attention:
       `Request ${request?.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
       `submission. Polling continues. Ask the service about it, or: ${notOurs}${notFiled} --note TEXT (for what the ` +
-      `portal does not show, once the service denies the request or has ended it), or: ebrc abandon ${run.filingId} --note TEXT.`,
+      `portal does not show, once the service denies the request or has ended it), or: ${resolve} filed --certificate ` +
+      `ROW=NUMBER --note TEXT (two persons, for what it shows), or: ebrc abandon ${run.filingId} --note TEXT.`,
   };
   const [attemptId, requestId] = [stage.attempt?.attemptId ?? null, request?.requestId ?? null];
   const polled = await run.requests.whileAnswering({ attemptId, requestId, following: true }, () =>

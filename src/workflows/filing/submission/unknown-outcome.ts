@@ -40,7 +40,7 @@ export async function settleUnknown(run: FilingRun, submission: number, doubt: D
 }
 
 async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled> {
-  const { since, settleAfterMs } = await begin(run, submission, doubt);
+  const { endsAt, windowMs } = await begin(run, submission, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
     const settled = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
@@ -52,7 +52,7 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
     const evidence = await gather(run, submission, doubt.requestId === null ? doubt.attemptId : null);
     if (evidence?.openRows === 0) return { outcome: 'settled' };
     await lookAtOthers(run, submission);
-    if (Date.now() - since >= settleAfterMs) {
+    if (Date.now() >= endsAt) {
       const concluded = evidence?.looked ? await conclude(run, submission, doubt) : null;
       if (concluded) return concluded;
       if (!asked) await ask(run, submission, doubt, evidence);
@@ -61,48 +61,43 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
       await collectAlone(run);
     }
     await run.wait(
-      roundMs(settleAfterMs, asked),
+      roundMs(windowMs, asked),
       'Gather evidence again',
       () => run.requests.answered || run.lateAnswers !== lateAnswers,
     );
   }
 }
 
-interface SettleWindow {
-  since: number;
-  settleAfterMs: number;
-}
-
-/** Shows the question. @returns its settle window, which a run that takes the question over keeps */
-async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<SettleWindow> {
+/** Shows the question. @returns its settle window, which a run that takes the question over keeps; epoch ms and ms */
+async function begin(run: FilingRun, submission: number, doubt: Doubt) {
   const { settleAfterMs: ownMs } = run.settings;
   const { reason } = doubt;
-  const attention = ({ since, settleAfterMs }: SettleWindow) => ({
+  const attention = (endsAt: number) => ({
     attention:
       `It is not known whether submission ${submission} was filed: ${asSentence(reason)} Evidence is gathered until ` +
-      `${new Date(since + settleAfterMs).toISOString()}.`,
+      `${new Date(endsAt).toISOString()}.`,
   });
   const event = { kind: 'outcome_unknown', text: reason };
   if (doubt.requestId !== null) {
     const request = run.stage(submission).requests.find(({ requestId }) => requestId === doubt.requestId);
-    const window = { since: request?.since ?? Date.now(), settleAfterMs: ownMs };
-    await run.move('outcome_unknown', event, attention(window));
-    return window;
+    const endsAt = (request?.since ?? Date.now()) + ownMs;
+    await run.move('outcome_unknown', event, attention(endsAt));
+    return { endsAt, windowMs: ownMs };
   }
   const { attemptId } = doubt;
   const first = await stepOnceWhole(run, ({ seq }) =>
     run.steps('Check for a late answer').readAttempt({ attemptId, seq }),
   );
   // A longer window of the sender counts: until its end every "not filed" is refused.
-  const settleAfterMs = Math.max(ownMs, first.settleMs ?? 0);
-  const window = { since: first.markedAt ?? Date.now(), settleAfterMs };
+  const windowMs = Math.max(ownMs, first.settleMs ?? 0);
+  const endsAt = (first.markedAt ?? Date.now()) + windowMs;
   if (!doubt.answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt }));
   const step = run.steps('Record that the outcome is unknown');
   await run.step(() => {
-    const move = run.nextMove('outcome_unknown', event, attention(window));
+    const move = run.nextMove('outcome_unknown', event, attention(endsAt));
     return step.markRowsUnknown({ attemptId, move });
   });
-  return window;
+  return { endsAt, windowMs };
 }
 
 /** Reads whether the attempt was answered or closed since; proven unsent, the filing moves to `submitting`. */
