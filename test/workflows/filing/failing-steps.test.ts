@@ -222,7 +222,9 @@ it('stops a collection for what a person has to put right, whatever another down
 it('does not refuse an answer that was carried out by a step whose own answer was lost', async () => {
   const attempt = { attemptId: 'F1-1-1', number: 1, verdict: 'marked', refusedSince: false };
   const doubtful = { ...filing, state: 'outcome_unknown', submissions: [{ ...unsent, attempt, attempts: 1 }] };
-  const reading = { ...attempt, underWay: false, reason: 'lost', answer: null, markedAt: 0, filingEnded: false };
+  // Its sender has said that the exchange is over: no answer is waited for, however new the mark is.
+  const markedAt = (await env.currentTimeMs()) + 3_600_000;
+  const reading = { ...attempt, underWay: false, reason: 'lost', answer: null, markedAt, filingEnded: false };
   const ended = { ...doubtful, seq: 7, state: 'abandoned' };
   let carried = false;
   const activities = {
