@@ -201,6 +201,21 @@ it('tells who gives a filing up that it ended otherwise meanwhile', async () => 
   expect(closed).toEqual(['7']);
 });
 
+it('reads the filing again, and goes no further, where its step finds a move of another run before its own', async () => {
+  const opened = { ...filing, state: 'checking', submissions: [unsent] };
+  const certified = { ...opened, seq: 9, state: 'certified' };
+  const reserved: unknown[] = [];
+  let moved = false;
+  const activities = {
+    openFiling: () => ({ outcome: moved ? 'recorded' : 'resumed', filing: moved ? certified : opened, settings }),
+    recordProgress: ({ seq }: { seq: number }) => ((moved = true), { filing: { ...opened, seq: seq + 1 } }),
+    readReadiness: () => ({ apiState: 'active', balancesReadAt: Number.MAX_SAFE_INTEGER }),
+    reserveBalances: (args: unknown) => (reserved.push(args), { filing: 'differs', errors: [] }),
+  };
+  expect(await execute('fileRemittances', activities, [INPUT])).toMatchObject({ state: 'certified' });
+  expect(reserved).toEqual([]);
+});
+
 it('stops a collection for what a person has to put right, whatever another download fails with after it', async () => {
   let refused: () => void;
   const first = new Promise<void>((resolve) => (refused = resolve));
