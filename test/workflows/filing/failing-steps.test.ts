@@ -201,6 +201,21 @@ it('tells who gives a filing up that it ended otherwise meanwhile', async () => 
   expect(closed).toEqual(['7']);
 });
 
+it('reads the filing again, and goes no further, where its step finds a move of another run before its own', async () => {
+  const opened = { ...filing, state: 'checking', submissions: [unsent] };
+  const certified = { ...opened, seq: 9, state: 'certified' };
+  const reserved: unknown[] = [];
+  let moved = false;
+  const activities = {
+    openFiling: () => ({ outcome: moved ? 'recorded' : 'resumed', filing: moved ? certified : opened, settings }),
+    recordProgress: ({ seq }: { seq: number }) => ((moved = true), { filing: { ...opened, seq: seq + 1 } }),
+    readReadiness: () => ({ apiState: 'active', balancesReadAt: Number.MAX_SAFE_INTEGER }),
+    reserveBalances: (args: unknown) => (reserved.push(args), { filing: 'differs', errors: [] }),
+  };
+  expect(await execute('fileRemittances', activities, [INPUT])).toMatchObject({ state: 'certified' });
+  expect(reserved).toEqual([]);
+});
+
 it('stops a collection for what a person has to put right, whatever another download fails with after it', async () => {
   let refused: () => void;
   const first = new Promise<void>((resolve) => (refused = resolve));
@@ -222,7 +237,9 @@ it('stops a collection for what a person has to put right, whatever another down
 it('does not refuse an answer that was carried out by a step whose own answer was lost', async () => {
   const attempt = { attemptId: 'F1-1-1', number: 1, verdict: 'marked', refusedSince: false };
   const doubtful = { ...filing, state: 'outcome_unknown', submissions: [{ ...unsent, attempt, attempts: 1 }] };
-  const reading = { ...attempt, underWay: false, reason: 'lost', answer: null, markedAt: 0, filingEnded: false };
+  // Its sender has said that the exchange is over: no answer is waited for, however new the mark is.
+  const markedAt = (await env.currentTimeMs()) + 3_600_000;
+  const reading = { ...attempt, underWay: false, reason: 'lost', answer: null, markedAt, filingEnded: false };
   const ended = { ...doubtful, seq: 7, state: 'abandoned' };
   let carried = false;
   const activities = {

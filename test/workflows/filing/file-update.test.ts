@@ -36,15 +36,15 @@ async function newInput(more?: Partial<FileInput>) {
   return { exporter, input: inputOf(exporter, [stage.mapping(exporter)], more) };
 }
 
-/** As a caller in any SDK does it. */
-function ask(input: FileInput, workflowId?: string) {
-  const id = workflowId ?? filingWorkflowId('test', input.reference ?? '', input.n ?? 1);
+/** As a caller in any SDK does it. `started`: what the run that the update finds was started with. */
+function ask(input: FileInput, started = input) {
+  const id = filingWorkflowId('test', input.reference ?? '', input.n ?? 1);
   return stage.env.client.workflow.executeUpdateWithStart(fileUpdate, {
     args: [input],
     startWorkflowOperation: new WithStartWorkflowOperation('fileRemittances', {
       workflowId: id,
       taskQueue: stage.worker.taskQueue,
-      args: [input],
+      args: [started],
       workflowIdConflictPolicy: 'USE_EXISTING',
     }),
   });
@@ -92,6 +92,19 @@ describe('the update file', () => {
       expect(again).toMatchObject({ filingId: first.filingId, state: 'certified', contentHash: first.contentHash });
     }
     expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('is answered before its run begins what leads to the send', async () => {
+    const { input } = await newInput({ awaitUpdate: true });
+    // Other words have to be compared with the ledger, for which the run could go on meanwhile.
+    await ask({ ...input, madeBy: 'ravi' }, input);
+    expect(await handleOf(input).result()).toMatchObject({ state: 'certified' });
+    const { events } = await handleOf(input).fetchHistory();
+    const order = events?.map(({ workflowExecutionUpdateCompletedEventAttributes: answered, ...event }) =>
+      answered ? 'answered' : event.activityTaskScheduledEventAttributes?.activityType?.name,
+    );
+    const told = ['answered', 'refreshIrms', 'submitPush'];
+    expect(order?.filter((each) => each && told.includes(each))).toEqual(told);
   });
 
   it('fails for other content under a run that is under way, and tells who holds the reference', async () => {

@@ -88,7 +88,7 @@ async function readMarks(run: FilingRun, attemptId: string, failure: ReadFailure
   const read = () => stepOnceWhole(run, step, { inRun: failure !== null });
   let reading = await read();
   // After `outcome_unknown` the exchange is over; after any other failure the request may still be under way.
-  if (reading.verdict === 'marked' && reading.underWay && failure?.kind !== 'outcome_unknown') {
+  if (reading.underWay && failure?.kind !== 'outcome_unknown') {
     const timeoutMs = Math.max(run.settings.httpTimeoutMs, reading.timeoutMs ?? 0);
     const over = (reading.markedAt ?? Date.now()) + timeoutMs + LATE_ANSWER_MS;
     await sleep(Math.max(1, over - Date.now()), { summary: 'Wait for a late answer' });
