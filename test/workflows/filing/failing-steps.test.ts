@@ -1,13 +1,13 @@
 /** Steps that fail at a certain moment, or are refused: no door leads into these moments on purpose. */
 import { ApplicationFailure } from '@temporalio/activity';
-import type { WorkflowHandle } from '@temporalio/client';
+import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { randomUUID } from 'node:crypto';
 import type { FileInput, FilingResult } from '../../../src/domain/contracts';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { queueOfClass, type RateClass } from '../../../src/domain/names';
-import { abandonUpdate, filingQuery, resolveUpdate } from '../../../src/workflows/messages';
+import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
 import { timeSkippingEnvironment } from '../../support/temporal';
 import { TEST_SETTINGS } from '../../support/settings';
@@ -152,6 +152,28 @@ it('is not given up where the word that gives it up could not be recorded', asyn
     await run.terminate();
   });
   expect(givenUp).toEqual([]);
+});
+
+it('judges a request that comes with its start by what the ledger holds, once that was read', async () => {
+  const opened = { ...filing, state: 'awaiting_approval', approvalNeeded: true, submissions: [unsent] };
+  const activities = {
+    openFiling: () => ({ outcome: 'resumed', filing: opened, readiness: null, settings }),
+    readReadiness: () => ({ apiState: 'active', balancesReadAt: Number.MAX_SAFE_INTEGER }),
+    reserveBalances: () => ({ filing: null, errors: [] }),
+    recordWord: () => '7',
+    recordApproval: () => ({ filing: null, refused: 'meera is no checker' }),
+  };
+  await withWorker(activities, async (taskQueue) => {
+    const options = { workflowId: randomUUID(), taskQueue, workflowIdConflictPolicy: 'FAIL' as const };
+    const startWorkflowOperation = new WithStartWorkflowOperation<typeof fileRemittances>('fileRemittances', {
+      ...options,
+      args: [INPUT],
+    });
+    const approve = { args: [{ by: 'meera' }] as [{ by: string }], startWorkflowOperation };
+    const asked = env.client.workflow.executeUpdateWithStart(approveUpdate, approve);
+    await expect(asked).rejects.toMatchObject({ cause: { message: 'meera is no checker.' } });
+    await (await startWorkflowOperation.workflowHandle()).terminate();
+  });
 });
 
 it('leaves what its end asks, where the step that ended it had to wait for the document store', async () => {
