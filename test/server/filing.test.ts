@@ -307,8 +307,8 @@ it('answers about a send that it is told the name of, and never about whatever s
   const shown = async () => (await stage.ask<FilingBody>('GET', path)).body;
   await eventually(async () => (await shown()).attempt !== null);
   const { attempt } = await shown();
-  const resolve = (json: object) =>
-    stage.ask<ProblemBody>('POST', `${path}/resolve`, { json: { note: 'looked at the portal', ...json } });
+  const resolve = (json: object, more: object = {}) =>
+    stage.ask<ProblemBody>('POST', `${path}/resolve`, { json: { note: 'looked at the portal', ...json }, ...more });
   const unnamed = { status: 422, body: { code: 'attempt_missing', detail: expect.stringContaining(attempt ?? '') } };
   expect(await resolve({ as: 'not-filed' })).toMatchObject(unnamed);
   expect(await resolve({ as: 'filed', requestId: 'R-1' })).toMatchObject(unnamed);
@@ -318,8 +318,13 @@ it('answers about a send that it is told the name of, and never about whatever s
   // The same answer after that is another statement; sent twice at once, it is one.
   const twice = [resolve({ as: 'not-filed', attempt }), resolve({ as: 'not-filed', attempt })];
   for (const answered of await Promise.all(twice)) expect(answered).toMatchObject(early);
-  const { rows } = await stage.ledger.pool.query('SELECT kind FROM words WHERE attempt_id = $1', [attempt]);
-  expect(rows).toEqual([{ kind: 'not_filed' }, { kind: 'not_filed' }]);
+  const said = () => stage.ledger.select('SELECT kind, said_by FROM words WHERE attempt_id = $1', attempt);
+  expect(await said()).toMatchObject([{ kind: 'not_filed' }, { kind: 'not_filed' }]);
+  // Of two persons it is two, unless the second one comes while the first answer is worked on.
+  const checker = await stage.principal(['checker'], { name: 'somebody else' });
+  const both = [resolve({ as: 'not-filed', attempt }), resolve({ as: 'not-filed', attempt }, { token: checker })];
+  const judged = (await Promise.all(both)).filter(({ body }) => /settle window/u.test(body.detail ?? ''));
+  expect(await said()).toHaveLength(2 + judged.length);
 });
 
 it('does nothing more for callers who have gone before or while they wait', async () => {
