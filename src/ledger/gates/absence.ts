@@ -130,10 +130,14 @@ export async function absenceToConfirm(
   agreeing: string[];
 } | null> {
   const oldest = new Date(at.getTime() - LOOK_MAX_AGE_MS);
-  // `atGate`: whether two persons' newest `unseen` was said at this gate, not with the release; null: it is not newest.
-  const { rows } = await db.query<
-    Record<'since' | 'from', Date> & { exporterId: string; atGate: boolean | null; notOurs: string[] }
-  >(
+  const { rows } = await db.query<{
+    exporterId: string;
+    since: Date;
+    from: Date;
+    /** Whether two persons' newest `unseen` was said at this gate, not with the release; null: it is not newest. */
+    atGate: boolean | null;
+    notOurs: string[];
+  }>(
     `WITH ${NAMED}
      SELECT max(x.exporter_id) AS "exporterId", max(l.released_at) AS since, min(coalesce(l.certificates_from, l.released_at)) AS from,
             CASE WHEN max(l.released_at) FILTER (WHERE own AND l.unseen) > greatest(max(l.released_at) FILTER (WHERE NOT (own AND l.unseen)), $4)

@@ -3,6 +3,7 @@ import { issueDay, sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 import { IS_CANDIDATE } from '../rows/filing-rows';
+import { IS_DENIED } from '../submissions/requests';
 import { COVERS_DAYS_SINCE, WINDOW_END } from './absence';
 
 /** The smallest unit in which the service counts amounts. */
@@ -25,6 +26,13 @@ const SENT = `sent AS (
      WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL
      ORDER BY s.snapshot_id IS NULL, a.number LIMIT 1)`;
 
+/** SQL: whether change `c` is of IRM record `i`. */
+const IS_CHANGE_OF = `(c.exporter_id, c.irm_number, c.ad_code, c.ifsc_code, c.issue_date)
+  = (i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date)`;
+
+/** SQL: whether a certificate is issued, as only such ones are taken for a use of a balance. */
+const isIssued = (certificate: string): string => `upper(btrim(${certificate}.status)) = 'ISSUED'`;
+
 interface Filed {
   amount: string;
   sentAt: Date | null;
@@ -39,6 +47,7 @@ interface Reading {
 
 /** An IRM of matched rows, with its balance in the snapshot before the send. */
 interface MatchedIrm {
+  partyId: number;
   exporterId: string;
   irmKey: string;
   irmNumber: string;
@@ -142,8 +151,7 @@ export async function unexplainedUse(
                            UNION ALL
                            SELECT c.available, c.seen_at FROM irms i, LATERAL (
                              SELECT available, seen_at FROM irm_changes c
-                              WHERE (c.exporter_id, c.irm_number, c.ad_code, c.ifsc_code, c.issue_date)
-                                = (i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date) AND c.seen_at <= s.marked_at
+                              WHERE ${IS_CHANGE_OF} AND c.seen_at <= s.marked_at
                               ORDER BY seen_at DESC, change_id DESC LIMIT 1) AS c
                             WHERE s.balances IS NULL AND i.exporter_id = o.exporter_id AND ${sameIrm('i.irm_key', 'o.irm_key')}) AS e) AS b,
                 LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL) THEN sum(i.available) END AS available,
@@ -156,7 +164,7 @@ export async function unexplainedUse(
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
                          AND c.submitted_at >= k.marked_at AND c.settled_at <= k.until
                          AND NOT EXISTS (SELECT FROM certificates t WHERE t.party_id = c.party_id AND t.ebrc_number = c.ebrc_number
-                           AND upper(btrim(t.status)) <> 'ISSUED')) AS certified FROM known k)
+                           AND NOT ${isIssued('t')})) AS certified FROM known k)
      SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, rose, fell::text, certified::text
        FROM used CROSS JOIN LATERAL (
          SELECT coalesce(fell - certified + $4::numeric >= smallest, false) AS unexplained,
@@ -190,14 +198,12 @@ async function matchedIrms(db: Queryable, { filingId, submission, matches }: Ask
            JOIN filing_rows r ON r.filing_id = $1 AND r.position = match.position
            JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = match."eBRCNumber"
           GROUP BY r.party_id, r.exporter_id, r.irm_key)
-     SELECT m.exporter_id AS "exporterId", m.irm_key AS "irmKey", m.irm_number AS "irmNumber", m.positions,
+     SELECT m.party_id AS "partyId", m.exporter_id AS "exporterId", m.irm_key AS "irmKey", m.irm_number AS "irmNumber", m.positions,
             coalesce(k.read_at, s.taken_at) AS at, k.available::text AS before,
             (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at AND i.read_at <= look.at
                        AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= m.last_issued
-                       AND NOT EXISTS (SELECT FROM irm_changes c
-                         WHERE (c.exporter_id, c.irm_number, c.ad_code, c.ifsc_code, c.issue_date)
-                           = (i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date)
-                           AND c.seen_at > coalesce(k.read_at, s.taken_at) AND c.what ~ 'amended|cancelled')) THEN sum(i.available)::text END
+                       AND NOT EXISTS (SELECT FROM irm_changes c WHERE ${IS_CHANGE_OF}
+                         AND c.seen_at > coalesce(k.read_at, s.taken_at) AND c.what ~ 'amended|cancelled')) THEN sum(i.available)::text END
                FROM irms i, (SELECT max(began_at) AS at FROM looks l
                               WHERE party_id = m.party_id AND ${COVERS_DAYS_SINCE('m.first_issued')}) AS look
               WHERE i.exporter_id = m.exporter_id AND ${sameIrm('i.irm_key', 'm.irm_key')}) AS now
@@ -212,12 +218,12 @@ async function matchedIrms(db: Queryable, { filingId, submission, matches }: Ask
 /** SQL: a request of row `o`, in a submission other than the matched rows', is followed, and not denied. */
 const PROCESSED_BESIDE = `EXISTS (SELECT FROM requests q
   WHERE q.filing_id = o.filing_id AND q.submission = o.submission AND q.state = 'followed'
-    AND coalesce(q.statement, 'incomplete') = 'incomplete' AND (q.filing_id, q.submission) <> ($1, $2))`;
+    AND NOT ${IS_DENIED} AND (q.filing_id, q.submission) <> ($1, $2))`;
 
 /** SQL: a certificate that no row has, and that none of these matched rows would get ($8), fits row `o`. */
 const HAS_ANOTHER = `EXISTS (SELECT FROM certificates c
   WHERE c.party_id = o.party_id AND c.document_key = o.document_key AND c.match_key = o.match_key AND c.filing_id IS NULL
-    AND c.ebrc_number <> ALL ($8) AND upper(btrim(c.status)) = 'ISSUED'
+    AND c.ebrc_number <> ALL ($8) AND ${isIssued('c')}
     AND c.issued_on >= (SELECT ((min(a.marked_at) - interval '1 day') AT TIME ZONE 'Asia/Kolkata')::date FROM attempts a
       WHERE a.filing_id = o.filing_id AND a.submission = o.submission))`;
 
@@ -225,16 +231,16 @@ const HAS_ANOTHER = `EXISTS (SELECT FROM certificates c
 async function filedOnIrm(
   db: Queryable,
   { filingId, submission, matches, settleMs, at }: Asked,
-  { exporterId, irmKey, positions }: MatchedIrm,
+  { partyId, irmKey, positions }: MatchedIrm,
 ): Promise<Filed[]> {
   const numbers = matches.flatMap(({ position, eBRCNumber }) => (positions.includes(position) ? [eBRCNumber] : []));
   const { rows } = await db.query<Filed>(
     `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
             CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
-       FROM filing_rows o WHERE o.party_id = (SELECT party_id FROM exporters WHERE exporter_id = $6) AND ${sameIrm('o.irm_key', '$7')}
+       FROM filing_rows o WHERE o.party_id = $6 AND ${sameIrm('o.irm_key', '$7')}
         AND (o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($4))
          OR (${IS_CANDIDATE} AND ($5 < ${WINDOW_END} OR ${PROCESSED_BESIDE} OR ${HAS_ANOTHER})))`,
-    [filingId, submission, settleMs, positions, at, exporterId, irmKey, numbers],
+    [filingId, submission, settleMs, positions, at, partyId, irmKey, numbers],
   );
   return rows;
 }

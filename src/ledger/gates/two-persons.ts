@@ -37,12 +37,9 @@ export async function closeNotOurs(
     return stands(
       `${word.by} is the first to say that request ${numbers.join(', ')} is not ours; somebody else has to say the same too`,
     );
+  const end = { state: 'not_ours', processingStatus: null, errored: [], at } as const;
   for (const { submission, requestId } of named) {
-    await endRequest(
-      client,
-      { filingId, submission, requestId },
-      { state: 'not_ours', processingStatus: null, errored: [], at },
-    );
+    await endRequest(client, { filingId, submission, requestId }, end);
     await releaseRejected(client, { filingId, submission, at });
   }
   return { outcome: 'not_ours' };

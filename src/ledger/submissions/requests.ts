@@ -14,6 +14,9 @@ export type Statement = 'unknown_request' | 'errored' | 'incomplete';
 /** Whether it says that nothing of the request was filed. */
 export const isDenial = (statement: Statement | null): boolean => statement !== null && statement !== 'incomplete';
 
+/** SQL: {@link isDenial} of the statement about request `q`. */
+export const IS_DENIED = `(q.statement IS NOT NULL AND q.statement <> 'incomplete')`;
+
 export interface RequestRecord extends SubmissionKey {
   requestId: string;
   customerId: string;

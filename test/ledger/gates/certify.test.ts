@@ -562,28 +562,20 @@ describe('a balance contradicts a certificate of details', () => {
     await expectByDetails(own, filingId, 'ON-ITS-WAY', { settleMs: 0 });
   });
 
-  it('by a row that was on its way and used the balance only after the snapshot', async () => {
+  it.each([
+    // What has fallen is the first row; the certificate is another remittance's.
+    ['by a row that was on its way and used the balance only after the snapshot', 10_000, 9_993],
+    ['by another use from before the snapshot, beside a row that was on its way', 9_988, 9_988],
+  ])('%s', async (_, atSnapshot, available) => {
     const own = await exporter();
     const before = await own.sent([{ mappedIRMAmountFCC: 7 }], { at: minutesLater(1) });
-    await balanceRead(own, minutesLater(5), 10_000);
+    await balanceRead(own, minutesLater(5), atSnapshot);
     const { filingId } = await own.sent([{}], { at: minutesLater(6) });
     await byRecord(own, before.filingId, { 0: `EB-${before.filingId}` }, minutesLater(10));
-    await own.show(filingId, 'FOREIGN-2');
-    // What has fallen is the first row; the certificate is another remittance's.
-    await balanceFalls(own, 9_993);
+    await own.show(filingId, `FOREIGN-${filingId}`);
+    await balanceFalls(own, available);
     expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject(contradicted);
     expect(await rows(filingId)).toMatchObject([{ state: 'submitted' }]);
-  });
-
-  it('by another use from before the snapshot, beside a row that was on its way', async () => {
-    const own = await exporter();
-    const before = await own.sent([{ mappedIRMAmountFCC: 7 }], { at: minutesLater(1) });
-    await balanceRead(own, minutesLater(5), 9_988);
-    const { filingId } = await own.sent([{}], { at: minutesLater(6) });
-    await byRecord(own, before.filingId, { 0: `EB-${before.filingId}` }, minutesLater(10));
-    await own.show(filingId, 'FOREIGN-3');
-    await balanceFalls(own, 9_988);
-    expect(await byDetails(own, filingId, { settleMs: 0 })).toMatchObject(contradicted);
   });
 });
 
