@@ -1,44 +1,36 @@
 -- Up Migration
 
--- One row. Every send of a submission takes the next number and has a file in the document store. The files tell
--- whether the ledger was put back to an earlier state (docs/decisions/0010-counted-sends.md).
-CREATE TABLE ledger_identity (
+-- The epoch of this PostgreSQL: another one after a restore or a promotion. Where a function is not to be had, the start
+-- of the server stands in for it. The timeline is the one being written: that of the last checkpoint lags behind.
+CREATE FUNCTION server_epoch() RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT system_identifier::text FROM pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8);
+EXCEPTION WHEN OTHERS THEN
+  RETURN 'started/' || extract(epoch FROM pg_postmaster_start_time())::text;
+END $$;
+
+-- One row. The ledger's time is (epoch, beat). epoch: the server_epoch() that the ledger was last compared with Temporal
+-- in. beat: raised by one worker at a time; a lower one than somebody saw means that the ledger went back.
+CREATE TABLE ledger (
   singleton   boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   ledger_id   uuid NOT NULL DEFAULT gen_random_uuid(),
-  send_number bigint NOT NULL DEFAULT 0,
-  -- The files of all sends up to this number have been seen and are this ledger's own.
-  sends_seen  bigint NOT NULL DEFAULT 0,
-  -- The marks of sends up to this number have lapsed, because sends were imported after them: their senders write no
-  -- more.
-  marks_lapsed_to bigint NOT NULL DEFAULT 0,
-  -- The document store that has the files; null before the first send.
-  store_id    text,
-  -- Set by "ebrc ledger restored --documents restored", at restored_at by this server's clock. A party's new filings
-  -- wait until its certificates from certificates_from on were read after certificates_after.
-  restored_at        timestamptz,
-  certificates_from  timestamptz,
-  certificates_after timestamptz,
+  epoch       text NOT NULL DEFAULT server_epoch(),
+  beat        bigint NOT NULL DEFAULT 1,
+  beat_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- When "ebrc ledger restored" was said. No IEC sends before a whole reading that began a settle time after it.
+  restored_at timestamptz,
+  -- The feed of events: a cursor is (feed_epoch, position). The last position given, and the last one removed.
+  feed_epoch    uuid NOT NULL DEFAULT gen_random_uuid(),
+  feed_position bigint NOT NULL DEFAULT 0,
+  feed_removed  bigint NOT NULL DEFAULT 0,
   created_at  timestamptz NOT NULL DEFAULT now()
 );
-INSERT INTO ledger_identity DEFAULT VALUES;
-
--- Parties: a party is one exporter to the authority, which is an IEC in a mode. Clients with one IEC are one party; a
--- client whose IEC is not known yet is a party of its own.
-CREATE TABLE parties (
-  party_id   integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  mode       text NOT NULL CHECK (mode IN ('test', 'live')),
-  iec        text CHECK (iec ~ '^[A-Z0-9]{10}$'),
-  -- When its certificates were last read for a ledger that lost sends together with the document store.
-  certificates_read_at timestamptz,
-  created_at timestamptz NOT NULL DEFAULT now()
-);
-CREATE UNIQUE INDEX parties_iec ON parties (mode, iec);
+INSERT INTO ledger DEFAULT VALUES;
 
 -- Exporters: the service's platform customers, as it last described them. Ids keep its spelling and are compared in
 -- lower case.
 CREATE TABLE exporters (
   exporter_id               text PRIMARY KEY,
-  party_id                  integer NOT NULL REFERENCES parties,
   mode                      text NOT NULL CHECK (mode IN ('test', 'live')),
   name                      text NOT NULL,
   email                     text NOT NULL,
@@ -65,7 +57,7 @@ CREATE TABLE exporters (
 -- Not unique: a client that was deleted at the service and created again has the same e-mail with another id.
 CREATE INDEX exporters_email ON exporters (mode, lower(email));
 CREATE UNIQUE INDEX exporters_id ON exporters (lower(exporter_id));
-CREATE INDEX exporters_party ON exporters (party_id);
+CREATE INDEX exporters_iec ON exporters (mode, iec);
 
 -- The vault: portal user names and passwords, sealed to the key in vault_keys. Only the reference leaves this table. A
 -- secret's purpose is authenticated with it; these columns only tell what to try. A submission belongs to the workflow
@@ -107,15 +99,6 @@ CREATE TABLE credential_versions (
   PRIMARY KEY (exporter_id, version)
 );
 
--- Filings that wait for better credentials than the version that they saw.
-CREATE TABLE credential_waiters (
-  workflow_id  text PRIMARY KEY,
-  exporter_id  text NOT NULL,
-  version_seen integer NOT NULL,
-  since        timestamptz NOT NULL DEFAULT now()
-);
-CREATE INDEX credential_waiters_exporter ON credential_waiters (exporter_id);
-
 -- Evidence of consent to submit credentials: who, when, for which portal account (hashed), and a hash over all of it.
 CREATE TABLE consents (
   consent_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -129,7 +112,8 @@ CREATE TABLE consents (
 CREATE UNIQUE INDEX consents_evidence ON consents (evidence_hash);
 
 -- IRMs as last read from the service. The primary key is the full one, because numbers alone recur. irm_key identifies
--- an IRM for mappings, holds and locks: its comparable number and AD code.
+-- an IRM for mappings, holds and locks: its comparable number, because a bank merger changes AD code and IFSC.
+-- missing_since: since when a complete list of the client's IRMs has lacked it.
 CREATE TABLE irms (
   exporter_id     text NOT NULL REFERENCES exporters,
   irm_key         text NOT NULL,
@@ -150,10 +134,10 @@ CREATE TABLE irms (
   record          jsonb NOT NULL,
   read_at         timestamptz NOT NULL,
   first_seen_at   timestamptz NOT NULL DEFAULT now(),
+  missing_since   timestamptz,
   PRIMARY KEY (exporter_id, irm_number, ad_code, ifsc_code, issue_date)
 );
--- By number alone, because the record that a mapping means is chosen among all IRMs of its number.
-CREATE INDEX irms_number ON irms (exporter_id, split_part(irm_key, ' ', 1));
+CREATE INDEX irms_key ON irms (exporter_id, irm_key);
 
 CREATE TABLE irm_changes (
   change_id   bigint GENERATED ALWAYS AS IDENTITY,
@@ -199,12 +183,43 @@ CREATE TABLE filing_inputs (
 ALTER TABLE filing_inputs ALTER COLUMN words SET STORAGE MAIN, SET (toast_tuple_target = 128);
 CREATE INDEX filing_inputs_created ON filing_inputs (created_at);
 
+-- Principals: the persons and systems that may use the HTTP API. A name, in comparable form, is one principal for ever:
+-- if it is removed and added again it is the same one, so that nobody approves under it what they made before.
+CREATE TABLE principals (
+  principal_id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+  mode         text NOT NULL CHECK (mode IN ('test', 'live')),
+  name         text NOT NULL,
+  name_key     text NOT NULL CHECK (name_key <> ''),
+  is_system    boolean NOT NULL DEFAULT false,
+  roles        text[] NOT NULL CHECK (roles <@ ARRAY['viewer', 'maker', 'checker', 'admin'] AND cardinality(roles) > 0),
+  -- Lower-cased ids of the exporters that it may see; null for all.
+  exporters    text[] CHECK (cardinality(exporters) > 0),
+  expires_at   timestamptz,
+  removed_at   timestamptz,
+  created_at   timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT checkers_are_persons CHECK (NOT (is_system AND 'checker' = ANY(roles)))
+);
+CREATE UNIQUE INDEX principals_name ON principals (mode, name_key);
+
+-- Tokens of principals, stored as SHA-256 only, because 256 random bits need no slower hash. A rotated token ends after
+-- a day.
+CREATE TABLE principal_tokens (
+  token_hash   bytea PRIMARY KEY CHECK (octet_length(token_hash) = 32),
+  principal_id uuid NOT NULL REFERENCES principals,
+  ends_at      timestamptz,
+  created_at   timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX principal_tokens_principal ON principal_tokens (principal_id);
+
+-- Filings: one reference and number, one input of at most 999 rows, one push or one upload.
 CREATE TABLE filings (
   filing_id        text PRIMARY KEY,
   mode             text NOT NULL,
   exporter_id      text NOT NULL REFERENCES exporters,
+  -- Whose it is: (mode, iec). Null until the exporter's IEC is known; nothing is sent before.
+  iec              text,
   reference        text NOT NULL,
-  -- The filing's number under its reference: 1, then one number for each correction and each `--again`.
+  -- The filing's number under its reference: 1, then one more for each correction.
   n                integer NOT NULL CHECK (n > 0),
   corrects         text REFERENCES filings,
   workflow_id      text NOT NULL,
@@ -213,28 +228,39 @@ CREATE TABLE filings (
   upload_type      integer NOT NULL,
   declaration      text NOT NULL CHECK (declaration IN ('Y', 'N')),
   channel          text NOT NULL CHECK (channel IN ('push', 'bulk')),
+  declared_by      text NOT NULL,
+  -- The maker: the principal who handed the input in, or a claimed name.
+  made_by          text NOT NULL,
+  maker_id         uuid REFERENCES principals,
+  made_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- Why it waits for an approval: policy, maker, duplicate or evidence; null: it does not. approved_at: when it was given.
+  approval         text,
+  approved_at      timestamptz,
+  -- The evidence that the approvers were shown, which rule 4 of the send conditions passes over once.
+  approved_evidence text[] NOT NULL DEFAULT '{}',
   state            text NOT NULL,
-  -- Progress needs a higher sequence number, so that a late worker or a replay moves nothing backwards.
-  seq              bigint NOT NULL DEFAULT 0,
-  -- The latest time for the next state, from the entry into this one. Null while the filing waits for a person, or once
-  -- somebody was asked because the time was over. Moves within a state do not change it.
+  since            timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- The number of changes of its state.
+  moves            integer NOT NULL DEFAULT 1,
+  -- When it is overdue, counted from the last progress (approved, accepted, a row's outcome, a decision).
   due_at           timestamptz,
-  -- The wait whose own time due_at includes (activation). Looking again during the same wait does not move due_at.
-  waits_for        text,
+  -- What somebody should know and do; null: nobody is asked. asked: a person can answer now.
+  attention        text,
+  asked            boolean NOT NULL DEFAULT false,
+  -- A pause (credentials, access, activation, breaker, balance, reading) and when it is looked at again.
+  pause            text,
+  pause_until      timestamptz,
+  pause_tries      integer NOT NULL DEFAULT 0,
+  -- The version of the portal credentials that a paused call used.
+  credentials_seen integer,
+  -- The run of the last move, and the ledger's epoch then.
+  run              text,
+  epoch            text,
+  -- When the balances were last reserved; null: not since the last attempt was judged.
+  reserved_at      timestamptz,
   errors           jsonb NOT NULL DEFAULT '[]',
   warnings         jsonb NOT NULL DEFAULT '[]',
-  evidence         jsonb,
-  note             text,
-  made_by          text NOT NULL,
-  made_at          timestamptz NOT NULL,
-  declared_by      text NOT NULL,
-  approval_needed  boolean NOT NULL DEFAULT false,
-  approved_by      text,
-  approved_at      timestamptz,
-  -- The maker's grant; null if made_by is a claim.
-  grant_id         text,
   annotated        text,
-  changed_at       timestamptz NOT NULL DEFAULT now(),
   closed_at        timestamptz,
   UNIQUE (mode, reference, n)
 );
@@ -243,366 +269,181 @@ CREATE INDEX filings_made ON filings (mode, made_at DESC, filing_id);
 CREATE INDEX filings_exporter ON filings (exporter_id, made_at DESC, filing_id);
 CREATE INDEX filings_state ON filings (state, made_at DESC, filing_id);
 CREATE INDEX filings_input ON filings (input_ref);
-CREATE INDEX filings_open ON filings (filing_id) WHERE closed_at IS NULL;
-CREATE INDEX filings_open_exporter ON filings (exporter_id) WHERE closed_at IS NULL;
+CREATE INDEX filings_open ON filings (mode, iec) WHERE closed_at IS NULL;
+CREATE INDEX filings_corrects ON filings (corrects) WHERE corrects IS NOT NULL;
 
+-- Rows: one mapping of an IRM to a document each.
 CREATE TABLE filing_rows (
   filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
+  -- From 0; serial number in the message or workbook: position + 1.
   position      integer NOT NULL,
   source_row    integer NOT NULL,
-  submission    integer NOT NULL,
-  serial_no     integer NOT NULL,
-  exporter_id   text NOT NULL,
-  party_id      integer NOT NULL REFERENCES parties,
-  irm_key       text NOT NULL,
+  mode          text NOT NULL,
+  iec           text,
   mapping       jsonb NOT NULL,
   extra         jsonb,
-  -- Document number, its date and the exporter's bill number in comparable form, in which a certificate can agree.
+  -- IRM number, document number and bill number in comparable form (src/domain/identity.ts).
+  irm_key       text NOT NULL,
   document_key  text NOT NULL,
-  document_on   date,
   bill_key      text NOT NULL DEFAULT '',
-  -- Document, date, amount and currency in comparable form, by which certificates of fetch-details are matched.
-  match_key     text,
-  mapped_amount numeric NOT NULL,
+  document_on   date,
+  amount        numeric NOT NULL,
   currency      text NOT NULL,
+  -- The same mapping has the same fingerprint; `ordinal` counts rows that may stand beside each other.
   fingerprint   text NOT NULL,
-  -- Shared by a row and all that took it over, as corrections or later numbers of its reference:
-  -- `<filing_id>:<position>` of the first of them.
-  lineage       text NOT NULL,
-  -- Why a live mapping may be filed again, and beside which filings.
-  permit_reason  text,
-  permit_besides text[],
-  -- The filing that holds the same mapping, found when two parties turned out to be one.
-  collided_with  text,
-  -- The release that freed the row, written by the release gate alone. A row without one holds its mapping.
-  release_id    bigint,
-  live          boolean NOT NULL GENERATED ALWAYS AS (release_id IS NULL) STORED,
-  state         text NOT NULL,
-  -- What proved its certificate: its request's own record, fetch-details, or two persons.
-  adoption      text CHECK (adoption IN ('record', 'details', 'persons')),
+  ordinal       integer NOT NULL DEFAULT 0,
+  -- The filings or certificates beside which it was let in, and why.
+  beside        text[] NOT NULL DEFAULT '{}',
+  beside_reason text,
+  state         text NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'sent', 'certified', 'rejected', 'released')),
+  held          boolean NOT NULL GENERATED ALWAYS AS (state IN ('planned', 'sent', 'certified')) STORED,
+  -- What the record of the filing's own request says of it, until its certificate's details were read.
+  record_status text CHECK (record_status IN ('processed', 'errored')),
+  record_number text,
   ebrc_number   text,
   ebrc_date     text,
-  -- Whether another row has the same certificate, found when two parties turned out to be one.
-  disputed      boolean NOT NULL DEFAULT false,
+  -- What proved its certificate: its request's own record, fetch-details, or two persons.
+  certified_by  text CHECK (certified_by IN ('record', 'details', 'persons')),
   errors        jsonb NOT NULL DEFAULT '[]',
-  -- When the balance check passed. From then on the amount counts against the IRM for every other filing.
-  reserved_at   timestamptz,
-  -- Whether a balance check passed since the last attempt was judged. No row is sent without it.
-  checked       boolean NOT NULL DEFAULT false,
-  submitted_at  timestamptz,
+  -- When an attempt first carried it, when it was last freed, and when it got its outcome.
+  sent_at       timestamptz,
+  freed_at      timestamptz,
   settled_at    timestamptz,
-  taken_over_by text,
+  -- The filing that corrects it.
+  corrected_by  text,
   PRIMARY KEY (filing_id, position),
-  CONSTRAINT filing_rows_certified_by_an_adoption
-    CHECK ((state = 'certified') = (adoption IS NOT NULL) AND (adoption IS NULL OR ebrc_number IS NOT NULL)),
-  CONSTRAINT filing_rows_freed_by_a_release
-    CHECK ((state IN ('needs_correction', 'withdrawn', 'corrected')) = (release_id IS NOT NULL))
+  CHECK ((state = 'certified') = (ebrc_number IS NOT NULL)),
+  CHECK ((ebrc_number IS NULL) = (certified_by IS NULL))
 );
--- A certificate belongs to one row.
-CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (party_id, ebrc_number) WHERE ebrc_number IS NOT NULL AND NOT disputed;
-CREATE INDEX filing_rows_irm ON filing_rows (party_id, split_part(irm_key, ' ', 1));
-CREATE INDEX filing_rows_unknown ON filing_rows (filing_id) WHERE live AND state = 'unknown';
--- Rows whose amounts are not in the balances of their party's IRMs yet.
-CREATE INDEX filing_rows_uncertified ON filing_rows (party_id) WHERE live AND state <> 'certified';
-CREATE INDEX filing_rows_document ON filing_rows (party_id, document_key);
+-- A mapping is held once at each ordinal, and a certificate belongs to one row: PostgreSQL holds both.
+CREATE UNIQUE INDEX filing_rows_held ON filing_rows (fingerprint, ordinal) WHERE held;
+CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (mode, iec, ebrc_number);
+CREATE INDEX filing_rows_irm ON filing_rows (mode, iec, irm_key);
+CREATE INDEX filing_rows_document ON filing_rows (mode, iec, document_key);
+CREATE INDEX filing_rows_bill ON filing_rows (mode, iec, bill_key) WHERE bill_key <> '';
+CREATE INDEX filing_rows_sent ON filing_rows (mode, iec) WHERE state = 'sent';
 -- For reports on a range of days. BRIN fits, because rows are settled roughly in the order in which they are stored.
 CREATE INDEX filing_rows_settled ON filing_rows USING brin (settled_at);
-CREATE INDEX filing_rows_lineage ON filing_rows (lineage);
 
--- The mappings that live rows hold: their own and those of their whole lineage. The primary key is the rule that a
--- mapping is filed once, which PostgreSQL enforces without a read before the write.
-CREATE TABLE held_mappings (
-  fingerprint text NOT NULL,
-  ordinal     integer NOT NULL,
-  filing_id   text NOT NULL,
-  position    integer NOT NULL,
-  -- Why the mapping is held beside another row.
-  beside      text CHECK (beside IN ('permitted', 'collided')),
-  PRIMARY KEY (fingerprint, ordinal),
-  UNIQUE (filing_id, position, fingerprint),
-  FOREIGN KEY (filing_id, position) REFERENCES filing_rows ON DELETE CASCADE,
-  CONSTRAINT held_mappings_second_has_a_reason CHECK (ordinal = 0 OR beside IS NOT NULL)
-);
-
--- A freed row holds no mapping, whichever statement freed it.
-CREATE FUNCTION delete_held_mappings() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  DELETE FROM held_mappings WHERE filing_id = OLD.filing_id AND position = OLD.position;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER filing_rows_freed AFTER UPDATE OF live ON filing_rows
-  FOR EACH ROW WHEN (OLD.live AND NOT NEW.live) EXECUTE FUNCTION delete_held_mappings();
-
--- A live row must hold its mapping when its transaction ends, whichever statement made it live.
-CREATE FUNCTION check_held_mapping() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = NEW.filing_id AND r.position = NEW.position AND r.live
-      AND NOT EXISTS (SELECT FROM held_mappings h WHERE h.filing_id = r.filing_id AND h.position = r.position
-        AND h.fingerprint = r.fingerprint)) THEN
-    RAISE EXCEPTION 'row % of filing % is live and does not hold its mapping', NEW.position, NEW.filing_id
-      USING ERRCODE = 'check_violation', CONSTRAINT = 'filing_rows_live_holds_mapping';
-  END IF;
-  RETURN NULL;
-END $$;
-CREATE CONSTRAINT TRIGGER filing_rows_live_holds_mapping AFTER INSERT OR UPDATE OF live, fingerprint ON filing_rows
-  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.live) EXECUTE FUNCTION check_held_mapping();
-
--- Filings beside which a mapping may be filed once more: a refusal named them, or two persons permitted it beside their
--- rows in doubt or abandoned after the send (by_persons: how many live rows may stand beside those).
-CREATE TABLE permits (
-  fingerprint text NOT NULL,
-  filing_id   text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  by_persons  integer NOT NULL DEFAULT 0,
-  -- Whether a refusal named the filing while its outcome was known. Two persons' permission is only for one in doubt.
-  named       boolean NOT NULL DEFAULT false,
-  at          timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (fingerprint, filing_id)
-);
-
-CREATE TABLE submissions (
-  filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  submission   integer NOT NULL,
-  mode         text NOT NULL,
-  -- The exporter's id. With a request's id it identifies the request when the service is asked for a status.
-  customer_id  text NOT NULL,
-  row_count    integer NOT NULL,
-  -- planned, acknowledged (accepted at least once), settled (every row has its outcome) or released.
-  state        text NOT NULL DEFAULT 'planned',
-  terminal_at  timestamptz,
-  document     text,
-  PRIMARY KEY (filing_id, submission)
-);
-
--- One row per try to send a submission. Only the gates (src/ledger/gates/) write its verdict: open, marked (in doubt),
--- unsent (proven), refused (by the service, documented), rejected (by the authority), absent (not filed, after a
--- complete look), accepted. The mark is a conditional update from open, which is the fence.
+-- One row per try to send a filing. Inserting it as `sending` is what allows the first byte; the unique index is the
+-- rule that nothing else may have arrived.
 CREATE TABLE attempts (
-  attempt_id    text PRIMARY KEY,
   filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  submission    integer NOT NULL,
-  number        integer NOT NULL,
-  verdict       text NOT NULL DEFAULT 'open'
-    CHECK (verdict IN ('open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted')),
-  payload_hash  text,
-  -- The execution that set the mark. Only this one may record that nothing was written.
+  number        integer NOT NULL CHECK (number > 0),
+  mode          text NOT NULL,
+  exporter_id   text NOT NULL,
+  verdict       text NOT NULL CHECK (verdict IN ('sending', 'unknown', 'accepted', 'refused', 'not_sent', 'not_filed')),
+  reason        text,
+  -- When it began to be sent, by PostgreSQL's clock, and the ledger's time then.
+  marked_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  epoch         text NOT NULL,
+  beat          bigint NOT NULL,
+  -- How many beats the settle time has, and settle time and HTTP time-out of the sending process. Whoever judges takes
+  -- the longer of these and its own.
+  settle_beats  bigint NOT NULL,
+  settle_ms     bigint NOT NULL,
+  timeout_ms    bigint NOT NULL,
+  -- The execution that sends. Null: it was inserted as unknown, because it may have been sent (a ledger that went back).
   sender        text,
-  -- What was seen just before the send; null if nothing could be read.
-  snapshot_id   bigint,
-  opened_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  marked_at     timestamptz,
-  -- Settle window and HTTP time-out of the process that set the mark. A judge takes the larger of these and its own.
-  settle_ms     bigint,
-  timeout_ms    bigint,
-  answered_at   timestamptz,
-  answer_status integer,
-  answer        jsonb,
-  judged_at     timestamptz,
-  -- Why it has its verdict. For a marked attempt: its exchange is over, so no answer can follow.
-  reason        text,
-  UNIQUE (filing_id, submission, number),
-  CHECK (verdict <> 'open' OR marked_at IS NULL)
-);
--- A submission has one open attempt at a time.
-CREATE UNIQUE INDEX attempts_one_open ON attempts (filing_id, submission) WHERE verdict = 'open';
-CREATE INDEX attempts_in_doubt ON attempts (filing_id, submission) WHERE verdict IN ('marked', 'accepted');
-
--- The requests under which the service processes a submission. There are several if it was accepted twice, or if a
--- person named another one. Each is followed to its end.
-CREATE TABLE requests (
-  filing_id         text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  submission        integer NOT NULL,
-  request_id        text NOT NULL,
-  mode              text NOT NULL,
-  customer_id       text NOT NULL,
-  -- The attempt whose answer named it; null if a person named it.
-  attempt_id        text REFERENCES attempts ON DELETE CASCADE,
-  source            text NOT NULL CHECK (source IN ('acknowledged', 'acknowledged_late', 'named')),
-  -- followed; ended (every record has an outcome); absent (released as never filed); not_ours (named, and without any row of ours).
-  state             text NOT NULL DEFAULT 'followed' CHECK (state IN ('followed', 'ended', 'absent', 'not_ours')),
-  dgft_ack_id       text,
-  ack_status        text,
-  warnings          jsonb NOT NULL DEFAULT '[]',
-  -- When its age begins.
-  since             timestamptz NOT NULL,
-  -- What the service says of it instead of an outcome: it does not know it, reports it Errored in a way that
-  -- proves nothing, or as ended without accounting for every record. statement_since: from when, without another answer
-  -- in between; statement_at: when last.
-  statement         text CHECK (statement IN ('unknown_request', 'errored', 'incomplete')),
-  statement_since   timestamptz,
-  statement_at      timestamptz,
-  -- Rows that its record reports as Errored: [{position, errors}]. They are freed once nothing else can have filed them.
-  errored           jsonb NOT NULL DEFAULT '[]',
-  -- Rows for which its record names a certificate that they cannot have. Another request's rejection does not free
-  -- them.
-  contradicted      integer[] NOT NULL DEFAULT '{}',
-  -- Age in ms at the last poll without an answer.
-  polled_at_age_ms  bigint,
-  processing_status text,
-  ended_at          timestamptz,
-  PRIMARY KEY (filing_id, submission, request_id)
-);
--- A request files one submission. Client and id identify it together (POST /genebrc/status), because two clients may
--- have the same id. In lower case, because a person may type it differently from the service.
-CREATE UNIQUE INDEX requests_id ON requests (mode, customer_id, lower(request_id)) WHERE state <> 'not_ours';
-CREATE INDEX requests_attempt ON requests (attempt_id);
-CREATE INDEX requests_followed ON requests (mode, since) WHERE state = 'followed';
-
--- A submission with its first request and the time of its first send.
-CREATE VIEW submission_progress AS
-SELECT s.*, q.request_id, q.dgft_ack_id, q.ack_status, q.warnings, q.processing_status,
-       least(q.since, (SELECT min(a.marked_at) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
-         AND a.verdict IN ('marked', 'accepted', 'rejected'))) AS submitted_at
-  FROM submissions s LEFT JOIN LATERAL (
-    SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission AND q.state <> 'not_ours'
-     ORDER BY q.source = 'named', q.since, q.request_id LIMIT 1) AS q ON true;
-
--- Every judgement of the release gate, with its ground, its subject and its proof.
-CREATE TABLE releases (
-  release_id    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  filing_id     text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  submission    integer NOT NULL,
-  ground        text NOT NULL CHECK (ground IN ('never_attempted', 'unsent', 'refused', 'rejected', 'absent')),
-  attempt_id    text,
+  payload_hash  text,
+  document      text,
+  -- Per IRM: the last balance before it, read while no row of ours was on its way on the IRM: {irmKey: {available, readAt}}.
+  balances      jsonb NOT NULL DEFAULT '{}',
   request_id    text,
-  -- The complete look that proves an absence; null if two persons stand in for it (unseen).
-  look_id       bigint,
-  unseen        boolean NOT NULL DEFAULT false,
-  -- Certificates that agree with its rows, but that two persons named as another filing's.
-  not_ours      text[] NOT NULL DEFAULT '{}',
-  -- From when on certificates count against it: the day before its lineage's first mark.
-  certificates_from timestamptz,
-  reason        text,
-  released_at   timestamptz NOT NULL,
-  -- When and why it was withdrawn, because it was filed after all.
-  withdrawn_at  timestamptz,
-  withdrawn_why text
+  -- service: its answer named the request; person: somebody did.
+  request_from  text CHECK (request_from IN ('service', 'person')),
+  dgft_ack_id   text,
+  ack_status    text,
+  answer        jsonb,
+  answer_status integer,
+  answered_at   timestamptz,
+  -- The last status record of its request, when its call began, and how often it was asked for.
+  record        jsonb,
+  record_at     timestamptz,
+  polled_at     timestamptz,
+  -- Since when the service denies its request without another answer in between.
+  denied_since  timestamptz,
+  -- When every row had its outcome.
+  ended_at      timestamptz,
+  -- What speaks against "not filed" as of the last reading, by name, with the time of that reading.
+  evidence      jsonb,
+  judged_at     timestamptz,
+  PRIMARY KEY (filing_id, number)
 );
-CREATE INDEX releases_filing ON releases (filing_id, submission);
-CREATE INDEX releases_absent ON releases (filing_id, submission) WHERE ground = 'absent';
-ALTER TABLE filing_rows ADD FOREIGN KEY (release_id) REFERENCES releases;
+CREATE UNIQUE INDEX attempts_maybe_filed ON attempts (filing_id) WHERE verdict IN ('sending', 'unknown', 'accepted');
+-- A request files one filing. Client and id identify it together (POST /genebrc/status).
+CREATE UNIQUE INDEX attempts_request ON attempts (mode, exporter_id, lower(request_id)) WHERE request_id IS NOT NULL;
+CREATE INDEX attempts_open ON attempts (mode, marked_at) WHERE request_id IS NOT NULL AND ended_at IS NULL;
 
--- Statements of persons, append-only. Their judgements and withdrawals are rows of their own.
-CREATE TABLE words (
-  word_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+-- Readings of a company's certificates (fetch-details) and of a client's IRMs. An open one younger than ten minutes is
+-- somebody's lease.
+CREATE TABLE readings (
+  reading_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  mode         text NOT NULL,
+  iec          text NOT NULL,
+  exporter_id  text NOT NULL,
+  began_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  ended_at     timestamptz,
+  -- The days of the certificates; null: only IRMs were read.
+  from_date    date,
+  to_date      date,
+  -- Whether the certificates, and the client's IRMs, were read whole; null: not read.
+  whole        boolean,
+  irms_whole   boolean,
+  problem      text
+);
+CREATE UNIQUE INDEX readings_under_way ON readings (mode, iec) WHERE ended_at IS NULL;
+CREATE INDEX readings_company ON readings (mode, iec, began_at DESC);
+
+-- What persons decided, and what they were shown. Append-only but for the outcome.
+CREATE TABLE decisions (
+  decision_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  kind         text NOT NULL CHECK (kind IN ('approve', 'abandon', 'filed', 'not_filed', 'permit')),
-  -- The subject: an attempt, at the mark that the ledger showed, or a request; and rows of the caller's file if any are
-  -- named.
-  attempt_id   text,
-  marked_at    timestamptz,
+  kind         text NOT NULL CHECK (kind IN ('approve', 'filed', 'not_filed', 'abandon')),
+  -- The principal; null: the name is a claim.
+  principal_id uuid REFERENCES principals,
+  name         text NOT NULL,
+  attempt      integer,
+  -- The names of the evidence that was shown.
+  shown        text[] NOT NULL DEFAULT '{}',
   request_id   text,
-  source_rows  integer[],
   -- {row, eBRCNumber} of a `filed`.
   certificates jsonb NOT NULL DEFAULT '[]',
-  not_ours     text[] NOT NULL DEFAULT '{}',
-  unseen       boolean NOT NULL DEFAULT false,
-  said_by      text NOT NULL,
-  -- The name in comparable form: two persons have different ones.
-  person_key   text NOT NULL,
-  -- The grant of the principal who said it; null if the name is a claim.
-  grant_id     text,
-  -- What was named as the grant but is not valid: used, older than a day, of another filing, or unknown.
-  void_grant   text CHECK (void_grant IS NULL OR grant_id IS NULL),
+  -- Whether the filing ends with a `not_filed`, instead of being sent again.
+  ends         boolean NOT NULL DEFAULT false,
   note         text,
-  said_at      timestamptz NOT NULL,
-  -- The update that said it, with its content, so that an update that a reset repeats is recorded once.
-  step         text,
-  UNIQUE (filing_id, step)
+  at           timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- carried_out, refused or void; null: it waits for a second person or a reading.
+  outcome      text CHECK (outcome IN ('carried_out', 'refused', 'void')),
+  why          text,
+  outcome_at   timestamptz
 );
-CREATE INDEX words_filing ON words (filing_id, word_id);
-CREATE TABLE word_judgements (
-  word_id   bigint NOT NULL REFERENCES words ON DELETE CASCADE,
-  -- stands: waits for a second person. The others are final.
-  outcome   text NOT NULL CHECK (outcome IN ('stands', 'carried_out', 'refused', 'withdrawn')),
-  why       text,
-  judged_at timestamptz NOT NULL,
-  PRIMARY KEY (word_id, outcome)
-);
+CREATE INDEX decisions_filing ON decisions (filing_id, decision_id);
 
--- Looks at a party's certificates, by date alone. complete: every day of the range and every entry was read.
-CREATE TABLE looks (
-  look_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  party_id  integer NOT NULL REFERENCES parties,
-  began_at  timestamptz NOT NULL,
-  ended_at  timestamptz NOT NULL,
-  from_date date NOT NULL,
-  to_date   date NOT NULL,
-  complete  boolean NOT NULL,
-  problem   text
-);
-CREATE INDEX looks_party ON looks (party_id, began_at);
-
--- The ledger's sends, one per mark, inserted in the mark's transaction. A number without an attempt has a void file. An
--- attempt has several only after sends were imported from the document store.
-CREATE TABLE sends (
-  number     bigint PRIMARY KEY,
-  attempt_id text REFERENCES attempts ON DELETE CASCADE,
-  sender     text NOT NULL,
-  -- Its file was seen above a missing one, which sends_seen could not pass. If the file is missing later, it was lost.
-  counted    boolean NOT NULL DEFAULT false
-);
-CREATE INDEX sends_attempt ON sends (attempt_id);
-
--- What was seen just before a send: the party's certificates and the balances of the submission's IRMs. An unknown
--- outcome is settled against it.
-CREATE TABLE snapshots (
-  snapshot_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  submission   integer NOT NULL,
-  exporter_id  text NOT NULL,
-  party_id     integer NOT NULL REFERENCES parties,
-  taken_at     timestamptz NOT NULL,
-  -- Number of certificates in the list; null if none could be read. The numbers themselves are in listed_certificates.
-  listed       integer,
-  balances     jsonb NOT NULL DEFAULT '[]',
-  -- For a snapshot imported with its send after a restore: all certificate numbers from before the send, because the
-  -- snapshot's own id does not tell its order among the others.
-  certificates jsonb
-);
-CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
-CREATE INDEX snapshots_party ON snapshots (party_id, taken_at);
-
--- Certificate numbers in the lists from before sends, with the snapshot that first had each; recorded again after two
--- days in which lists only repeated it. They tell what existed before a send, so that no list is stored per send.
-CREATE TABLE listed_certificates (
-  party_id    integer NOT NULL REFERENCES parties,
-  ebrc_number text NOT NULL,
-  snapshot_id bigint NOT NULL,
-  taken_at    timestamptz NOT NULL,
-  PRIMARY KEY (party_id, ebrc_number, snapshot_id)
-);
-CREATE INDEX listed_certificates_taken ON listed_certificates (party_id, taken_at);
-
--- Every certificate that fetch-details or a status record ever named, whoever filed it. fetch-details answers per IEC,
--- so a certificate is a party's; exporter_id is the client through which it was first read.
+-- Every certificate that fetch-details ever named, whoever filed it. It is ours where a row has its number.
 CREATE TABLE certificates (
-  party_id      integer NOT NULL REFERENCES parties,
-  exporter_id   text NOT NULL,
+  mode          text NOT NULL,
+  iec           text NOT NULL,
   ebrc_number   text NOT NULL,
+  -- The client through which it was first read.
+  exporter_id   text NOT NULL,
   ebrc_date     text,
+  issued_on     date,
   status        text,
+  first_status  text,
   document_no   text,
   document_date text,
   bill_no       text,
   amount        numeric,
   currency      text,
-  detail        jsonb,
-  filing_id     text,
-  position      integer,
-  first_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  document_key  text,
+  document_key  text NOT NULL DEFAULT '',
   document_on   date,
-  bill_key      text,
-  -- When the call began whose answer is stored. An answer to a call that began earlier does not replace it.
-  asked_at      timestamptz,
-  -- When fetch-details last showed it and when a row claimed it, by this server's clock, because workers' clocks
-  -- differ; its day of issue, and what it is matched by.
-  seen_at       timestamptz,
-  claimed_at    timestamptz,
-  issued_on     date,
-  match_key     text,
-  -- The first status that the authority reported.
-  first_status  text,
+  bill_key      text NOT NULL DEFAULT '',
+  detail        jsonb NOT NULL,
+  first_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- When fetch-details last showed it, and when the call began whose answer is stored.
+  seen_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+  asked_at      timestamptz NOT NULL,
   pdf_document  text,
   pdf_sha256    text,
   pdf_bytes     integer,
@@ -614,65 +455,38 @@ CREATE TABLE certificates (
   pdf_problem   text,
   pdf_found     text,
   pdf_checked_at timestamptz,
-  PRIMARY KEY (ebrc_number, party_id)
+  PRIMARY KEY (mode, iec, ebrc_number)
 );
-CREATE INDEX certificates_filing ON certificates (filing_id);
-CREATE INDEX certificates_document ON certificates (party_id, document_key);
-CREATE INDEX certificates_bill ON certificates (party_id, bill_key) WHERE bill_key <> '';
--- In the orders of lists: all, of a party.
+CREATE INDEX certificates_document ON certificates (mode, iec, document_key);
+CREATE INDEX certificates_bill ON certificates (mode, iec, bill_key) WHERE bill_key <> '';
 CREATE INDEX certificates_seen ON certificates (first_seen_at DESC, ebrc_number);
-CREATE INDEX certificates_party ON certificates (party_id, first_seen_at DESC, ebrc_number);
--- For the PDFs to check next.
-CREATE INDEX certificates_checked ON certificates (party_id, pdf_checked_at) WHERE archived_at IS NOT NULL AND filing_id IS NOT NULL;
--- Certificates of our filings whose PDF is not stored, or is missing or damaged.
-CREATE INDEX certificates_without_pdf ON certificates (party_id) WHERE filing_id IS NOT NULL AND (pdf_document IS NULL OR pdf_problem IS NOT NULL);
+CREATE INDEX certificates_company ON certificates (mode, iec, first_seen_at DESC, ebrc_number);
+CREATE INDEX certificates_checked ON certificates (mode, iec, pdf_checked_at) WHERE archived_at IS NOT NULL;
 
--- The events of a filing, one line each, for people.
-CREATE TABLE filing_events (
-  event_id  bigint GENERATED ALWAYS AS IDENTITY,
-  filing_id text NOT NULL REFERENCES filings ON DELETE CASCADE,
-  seq       bigint,
-  -- Run and activity that recorded a move. It tells a repeated activity from a run that is behind the ledger.
-  step      text,
-  at        timestamptz NOT NULL,
-  kind      text NOT NULL,
-  -- The state that a move led to; null if the event is not a move. Reports read waiting times from it.
-  state     text,
-  who       text,
-  text      text NOT NULL,
-  data      jsonb,
-  PRIMARY KEY (filing_id, event_id),
-  UNIQUE (filing_id, seq),
-  UNIQUE (filing_id, step)
+-- What happened. An event of a filing has a line for people; one with a type is also in the feed, in which a relay gives
+-- committed events their position. `data` has ids and states only, `detail` what only the filing's readers see.
+CREATE TABLE events (
+  -- In the order of writing, because writers of one filing hold its lock.
+  ordinal     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  event_id    uuid NOT NULL DEFAULT gen_random_uuid(),
+  mode        text NOT NULL,
+  type        text,
+  at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+  exporter_id text,
+  filing_id   text,
+  -- The reference of a filing, otherwise the id of what the event is about.
+  subject     text NOT NULL,
+  kind        text,
+  state       text,
+  who         text,
+  text        text,
+  data        jsonb NOT NULL DEFAULT '{}',
+  detail      jsonb,
+  position    bigint
 );
-
--- Steps that have begun and not ended. A step that its next try finds here has lost its worker.
-CREATE TABLE steps_under_way (
-  workflow_id text NOT NULL,
-  -- The same for each try of a step.
-  step        text NOT NULL,
-  what        text NOT NULL,
-  try_id      uuid NOT NULL,
-  -- How many tries in a row lost their worker.
-  lost        integer NOT NULL DEFAULT 0,
-  -- Whether it is no longer tried until a person says otherwise.
-  set_aside   boolean NOT NULL DEFAULT false,
-  since       timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (workflow_id, step)
-);
-
--- How long the authority took recently, for the poll cadence: the age of a request at the poll that found its answer
--- (took_ms), and at the poll before, which found none (after_ms; 0 if there was none).
-CREATE TABLE acknowledgement_times (
-  filing_id  text NOT NULL,
-  submission integer NOT NULL,
-  mode       text NOT NULL,
-  after_ms   bigint NOT NULL DEFAULT 0,
-  took_ms    bigint NOT NULL,
-  at         timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (filing_id, submission)
-);
-CREATE INDEX acknowledgement_times_newest ON acknowledgement_times (mode, at);
+CREATE UNIQUE INDEX events_position ON events (position) WHERE position IS NOT NULL;
+CREATE INDEX events_unplaced ON events (ordinal) WHERE position IS NULL AND type IS NOT NULL;
+CREATE INDEX events_filing ON events (filing_id, ordinal) WHERE filing_id IS NOT NULL;
 
 -- Budgets of the service's rate limits, per hash of the API key and rate class, because that is what the service counts
 -- by. Times are clock_timestamp(), because now() is the start of the transaction and lags behind.
@@ -846,23 +660,21 @@ CREATE TABLE bulk_templates (
   CHECK ((labels IS NULL) = (learned_at IS NULL))
 );
 
--- What somebody has to look at: questions of filings, facts that contradict each other, and differences between ledger
--- and authority (findings of reconciliations). A question keeps its key, and with it its age, until a fact closes it.
--- If it comes back later, it is a new one.
-CREATE TABLE questions (
-  question_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+-- Differences and contradictions that somebody has to look at. A finding keeps its key, and with it its age, until a fact
+-- closes it; if it comes back later, it is a new one. ledger_went_back is never acknowledged: while one is open, nothing
+-- is sent (see docs/protocol.md).
+CREATE TABLE findings (
+  finding_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   mode            text NOT NULL,
-  party_id        integer NOT NULL REFERENCES parties,
+  -- Null if it concerns no company.
+  iec             text,
   key             text NOT NULL,
   kind            text NOT NULL,
-  -- What a person should know and do. For a finding, reason says why it was found.
+  -- What a person should know and do.
   text            text,
-  -- What closes it: the filing's next move, its leaving the state, or a fact.
-  until           text NOT NULL DEFAULT 'fact' CHECK (until IN ('move', 'state', 'fact')),
   exporter_id     text,
   ebrc_number     text,
   filing_id       text,
-  attempt_id      text,
   source_row      integer,
   irm_number      text,
   -- The day that a read window must cover before the finding may be closed; null if no window decides.
@@ -878,34 +690,26 @@ CREATE TABLE questions (
   healed          text,
   acknowledged_at timestamptz,
   acknowledged_by text,
-  note            text
+  note            text,
+  CHECK (kind <> 'ledger_went_back' OR acknowledged_at IS NULL)
 );
-CREATE UNIQUE INDEX questions_open ON questions (party_id, key) WHERE closed_at IS NULL;
-CREATE INDEX questions_filing ON questions (filing_id) WHERE closed_at IS NULL;
-CREATE INDEX questions_mode ON questions (mode, kind, first_seen_at) WHERE closed_at IS NULL;
-CREATE INDEX questions_closed ON questions (closed_at) WHERE closed_at IS NOT NULL;
-
--- Ranges of days whose certificates were read completely, and when the reading began by this server's clock.
-CREATE TABLE certificate_windows (
-  party_id  integer NOT NULL REFERENCES parties,
-  from_date date NOT NULL,
-  to_date   date NOT NULL,
-  read_at   timestamptz NOT NULL,
-  PRIMARY KEY (party_id, from_date, to_date)
-);
-CREATE INDEX certificate_windows_read ON certificate_windows (read_at);
+CREATE UNIQUE INDEX findings_open ON findings (mode, key) WHERE closed_at IS NULL;
+CREATE INDEX findings_filing ON findings (filing_id) WHERE closed_at IS NULL;
+CREATE INDEX findings_kind ON findings (mode, kind, first_seen_at) WHERE closed_at IS NULL;
+CREATE INDEX findings_closed ON findings (closed_at) WHERE closed_at IS NOT NULL;
 
 -- Earlier values of what the authority reports of a certificate.
 CREATE TABLE certificate_changes (
   change_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  party_id    integer NOT NULL REFERENCES parties,
+  mode        text NOT NULL,
+  iec         text NOT NULL,
   ebrc_number text NOT NULL,
   field       text NOT NULL,
   before      text,
   after       text,
   seen_at     timestamptz NOT NULL
 );
-CREATE INDEX certificate_changes_number ON certificate_changes (party_id, ebrc_number);
+CREATE INDEX certificate_changes_number ON certificate_changes (mode, iec, ebrc_number);
 
 CREATE TABLE reconciliation_runs (
   run_id      text PRIMARY KEY,
@@ -977,66 +781,19 @@ CREATE TABLE extraction_pace (
   closed_until timestamptz
 );
 
--- Principals: the persons and systems that may use the HTTP API. A name, in comparable form, is one principal for ever:
--- if it is removed and added again it is the same one, so that nobody approves under it what they made before.
-CREATE TABLE principals (
-  principal_id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-  mode         text NOT NULL CHECK (mode IN ('test', 'live')),
-  name         text NOT NULL,
-  name_key     text NOT NULL CHECK (name_key <> ''),
-  is_system    boolean NOT NULL DEFAULT false,
-  roles        text[] NOT NULL CHECK (roles <@ ARRAY['viewer', 'maker', 'checker', 'admin'] AND cardinality(roles) > 0),
-  -- Lower-cased ids of the exporters that it may see; null for all.
-  exporters    text[] CHECK (cardinality(exporters) > 0),
-  expires_at   timestamptz,
-  removed_at   timestamptz,
-  created_at   timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT checkers_are_persons CHECK (NOT (is_system AND 'checker' = ANY(roles)))
-);
-CREATE UNIQUE INDEX principals_name ON principals (mode, name_key);
-
--- Tokens of principals, stored as SHA-256 only, because 256 random bits need no slower hash. A rotated token ends after
--- a day.
-CREATE TABLE principal_tokens (
-  token_hash   bytea PRIMARY KEY CHECK (octet_length(token_hash) = 32),
-  principal_id uuid NOT NULL REFERENCES principals,
-  ends_at      timestamptz,
-  created_at   timestamptz NOT NULL DEFAULT now()
-);
-CREATE INDEX principal_tokens_principal ON principal_tokens (principal_id);
-
--- What principals answer for, written before the action goes to Temporal, which carries the id alone. The resulting
--- fact (a filing, a word, a change of policy) refers to the grant, once. A grant without a fact within a day is void.
-CREATE TABLE grants (
-  grant_id     text PRIMARY KEY DEFAULT gen_random_uuid()::text,
-  mode         text NOT NULL,
-  principal_id uuid NOT NULL REFERENCES principals,
-  principal    text NOT NULL,
-  action       text NOT NULL CHECK (action IN ('file', 'approve', 'resolve', 'abandon', 'permit', 'policy')),
-  exporter_id  text NOT NULL,
-  -- Null if the action makes the filing, or is about none.
-  filing_id    text,
-  -- SHA-256 of what was shown.
-  shown        text NOT NULL,
-  -- The exporter's policy at that time. The stricter of it and the policy at the time of the fact counts.
-  approval_required boolean NOT NULL,
-  granted_at   timestamptz NOT NULL DEFAULT now()
-);
-CREATE INDEX grants_policy ON grants (exporter_id, granted_at) WHERE action = 'policy';
-ALTER TABLE filings ADD FOREIGN KEY (grant_id) REFERENCES grants, ADD UNIQUE (grant_id);
-ALTER TABLE words ADD FOREIGN KEY (grant_id) REFERENCES grants, ADD UNIQUE (grant_id);
-
 -- Changes of an exporter's approval policy. Switching it off takes two principals.
 CREATE TABLE policy_changes (
   change_id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   exporter_id     text NOT NULL,
   approval        text NOT NULL CHECK (approval IN ('required', 'off')),
-  -- A principal's name, or a claim if there is no grant.
+  -- A principal's name, or a claimed one.
   changed_by      text NOT NULL,
-  grant_id        text UNIQUE REFERENCES grants,
-  second_grant_id text UNIQUE REFERENCES grants,
+  principal_id    uuid REFERENCES principals,
+  -- asked: somebody asked to switch the approval off, and a second principal has not yet.
+  asked           boolean NOT NULL DEFAULT false,
+  second_id       uuid REFERENCES principals,
   changed_at      timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT off_takes_two CHECK (approval = 'required' OR (grant_id IS NOT NULL AND second_grant_id IS NOT NULL AND grant_id <> second_grant_id))
+  CONSTRAINT off_takes_two CHECK (approval = 'required' OR asked OR (principal_id IS NOT NULL AND second_id IS NOT NULL AND principal_id <> second_id))
 );
 CREATE INDEX policy_changes_exporter ON policy_changes (exporter_id, change_id);
 
@@ -1065,8 +822,6 @@ END
 $$;
 CREATE TRIGGER audit_events_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_events
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER grants_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON grants
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER policy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON policy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
@@ -1080,95 +835,44 @@ BEGIN
     USING ERRCODE = 'restrict_violation';
 END
 $$;
-CREATE TRIGGER filing_events_append_only BEFORE UPDATE OR DELETE ON filing_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
-CREATE TRIGGER words_append_only BEFORE UPDATE OR DELETE ON words FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
-CREATE TRIGGER word_judgements_append_only BEFORE UPDATE OR DELETE ON word_judgements
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
+CREATE TRIGGER decisions_append_only BEFORE DELETE ON decisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
+-- Of a decision only its outcome is written later, once.
+CREATE TRIGGER decisions_unchanged BEFORE UPDATE ON decisions FOR EACH ROW
+  WHEN (OLD.outcome IS NOT NULL OR (to_jsonb(OLD) - '{outcome,why,outcome_at}'::text[]) IS DISTINCT FROM (to_jsonb(NEW) - '{outcome,why,outcome_at}'::text[]))
+  EXECUTE FUNCTION refuse_change();
+-- Of an event only its position in the feed is written later.
+CREATE TRIGGER events_unchanged BEFORE UPDATE ON events FOR EACH ROW
+  WHEN ((to_jsonb(OLD) - 'position') IS DISTINCT FROM (to_jsonb(NEW) - 'position')) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER events_append_only BEFORE DELETE ON events FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
 CREATE TRIGGER consents_append_only BEFORE UPDATE OR DELETE ON consents FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
 
--- Keeps an answer of the service in the filing's events when another one replaces it, such as when a send was repeated
--- after a restore.
-CREATE FUNCTION keep_answer() RETURNS trigger LANGUAGE plpgsql AS $$
+-- The other events of the feed are written by the statement that changes the state, through these triggers.
+CREATE FUNCTION write_finding_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO filing_events (filing_id, at, kind, text, data)
-  VALUES (OLD.filing_id, clock_timestamp(), 'answer_replaced', 'attempt ' || OLD.attempt_id || ' was answered otherwise before',
-    jsonb_build_object('attemptId', OLD.attempt_id, 'status', OLD.answer_status, 'answeredAt', OLD.answered_at, 'answer', OLD.answer));
-  RETURN NEW;
-END
-$$;
-CREATE TRIGGER attempts_answer_kept BEFORE UPDATE ON attempts FOR EACH ROW
-  WHEN (OLD.answer IS NOT NULL AND (NEW.answer IS DISTINCT FROM OLD.answer OR NEW.answer_status IS DISTINCT FROM OLD.answer_status))
-  EXECUTE FUNCTION keep_answer();
-
--- What happened, for readers outside. The statement that changes a state writes its event, through the triggers below.
--- A relay of the workers gives committed events their position. Readers read by position, so that nothing is skipped or
--- out of order.
-CREATE TABLE events (
-  -- In the order of writing, because writers of one filing hold its lock.
-  ordinal     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  event_id    uuid NOT NULL DEFAULT gen_random_uuid(),
-  mode        text NOT NULL,
-  type        text NOT NULL,
-  at          timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- Null if it concerns no exporter, or several.
-  exporter_id text,
-  -- The reference of a filing, otherwise the id of what the event is about.
-  subject     text NOT NULL,
-  -- Ids, state and the number of the move, but no name, amount or document number.
-  data        jsonb NOT NULL,
-  position    bigint
-);
-CREATE UNIQUE INDEX events_position ON events (position) WHERE position IS NOT NULL;
-CREATE INDEX events_unplaced ON events (ordinal) WHERE position IS NULL;
-
--- One row. A cursor is an epoch and a position. The epoch is renewed when the ledger was put back, after which
--- positions name other events.
-CREATE TABLE event_feed (
-  singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  epoch     uuid NOT NULL DEFAULT gen_random_uuid(),
-  -- The last position assigned, and the last one removed.
-  position  bigint NOT NULL DEFAULT 0,
-  removed   bigint NOT NULL DEFAULT 0
-);
-INSERT INTO event_feed DEFAULT VALUES;
-
-CREATE FUNCTION write_filing_event() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO events (mode, type, exporter_id, subject, data)
-  VALUES (NEW.mode, 'ebrc.filing.' || NEW.state, NEW.exporter_id, NEW.reference,
-    jsonb_build_object('filingId', NEW.filing_id, 'exporterId', NEW.exporter_id, 'n', NEW.n, 'state', NEW.state, 'sequence', NEW.seq));
-  -- The relay also looks by the clock, more often after these. A notification for each move would make commits wait for
-  -- one another.
-  IF TG_OP = 'INSERT' OR NEW.closed_at IS NOT NULL THEN PERFORM pg_notify('ebrc_events', ''); END IF;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER filings_made AFTER INSERT ON filings FOR EACH ROW EXECUTE FUNCTION write_filing_event();
-CREATE TRIGGER filings_moved AFTER UPDATE OF state ON filings
-  FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION write_filing_event();
-
-CREATE FUNCTION write_question_event() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO events (mode, type, exporter_id, subject, data)
-  SELECT NEW.mode, 'ebrc.question.' || CASE WHEN NEW.closed_at IS NULL THEN 'opened' ELSE 'closed' END,
-         coalesce(f.exporter_id, NEW.exporter_id), coalesce(f.reference, NEW.question_id::text),
-         jsonb_build_object('questionId', NEW.question_id::text, 'kind', NEW.kind, 'filingId', NEW.filing_id,
+  INSERT INTO events (mode, type, exporter_id, filing_id, subject, data)
+  SELECT NEW.mode, 'ebrc.attention.' || CASE WHEN NEW.closed_at IS NULL THEN 'opened' ELSE 'closed' END,
+         coalesce(f.exporter_id, NEW.exporter_id), f.filing_id, coalesce(f.reference, NEW.finding_id::text),
+         jsonb_build_object('findingId', NEW.finding_id::text, 'kind', NEW.kind, 'filingId', NEW.filing_id,
            'exporterId', coalesce(f.exporter_id, NEW.exporter_id))
     FROM (SELECT) AS one LEFT JOIN filings f ON f.filing_id = NEW.filing_id;
   IF NEW.closed_at IS NULL THEN PERFORM pg_notify('ebrc_events', ''); END IF;
   RETURN NULL;
 END $$;
-CREATE TRIGGER questions_opened AFTER INSERT ON questions
-  FOR EACH ROW WHEN (NEW.closed_at IS NULL) EXECUTE FUNCTION write_question_event();
-CREATE TRIGGER questions_closed AFTER UPDATE OF closed_at ON questions
-  FOR EACH ROW WHEN (OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL) EXECUTE FUNCTION write_question_event();
+CREATE TRIGGER findings_opened AFTER INSERT ON findings
+  FOR EACH ROW WHEN (NEW.closed_at IS NULL) EXECUTE FUNCTION write_finding_event();
+CREATE TRIGGER findings_closed AFTER UPDATE OF closed_at ON findings
+  FOR EACH ROW WHEN (OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL) EXECUTE FUNCTION write_finding_event();
 
 CREATE FUNCTION write_certificate_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO events (mode, type, exporter_id, subject, data)
-  SELECT p.mode, 'ebrc.certificate.archived', coalesce(f.exporter_id, NEW.exporter_id), coalesce(f.reference, NEW.ebrc_number),
-         jsonb_build_object('eBRCNumber', NEW.ebrc_number, 'filingId', NEW.filing_id,
+  INSERT INTO events (mode, type, exporter_id, filing_id, subject, data)
+  SELECT NEW.mode, 'ebrc.certificate.archived', coalesce(f.exporter_id, NEW.exporter_id), f.filing_id,
+         coalesce(f.reference, NEW.ebrc_number),
+         jsonb_build_object('eBRCNumber', NEW.ebrc_number, 'filingId', f.filing_id,
            'exporterId', coalesce(f.exporter_id, NEW.exporter_id))
-    FROM parties p LEFT JOIN filings f ON f.filing_id = NEW.filing_id WHERE p.party_id = NEW.party_id;
+    FROM (SELECT) AS one
+    LEFT JOIN filing_rows r ON r.mode = NEW.mode AND r.iec = NEW.iec AND r.ebrc_number = NEW.ebrc_number
+    LEFT JOIN filings f ON f.filing_id = r.filing_id;
   RETURN NULL;
 END $$;
 CREATE TRIGGER certificates_archived AFTER UPDATE OF archived_at ON certificates
@@ -1263,9 +967,8 @@ BEGIN
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %s.schema_migrations FROM ebrc_run', v_schema);
     -- Workers must not change who may do what, nor the record of it.
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %1$s.principals, %1$s.principal_tokens FROM ebrc_run', v_schema);
-    EXECUTE format('REVOKE UPDATE, DELETE ON %1$s.audit_events, %1$s.grants, %1$s.policy_changes, %1$s.filing_events, %1$s.words, '
-      '%1$s.word_judgements, %1$s.consents FROM ebrc_run', v_schema);
-    EXECUTE format('REVOKE DELETE ON %1$s.attempts, %1$s.filings, %1$s.filing_rows FROM ebrc_run', v_schema);
+    EXECUTE format('REVOKE UPDATE, DELETE ON %1$s.audit_events, %1$s.policy_changes, %1$s.consents FROM ebrc_run', v_schema);
+    EXECUTE format('REVOKE DELETE ON %1$s.attempts, %1$s.filings, %1$s.filing_rows, %1$s.decisions, %1$s.events, %1$s.certificates FROM ebrc_run', v_schema);
     -- The relay assigns positions to events, whose content stays.
     EXECUTE format('REVOKE UPDATE ON %1$s.events FROM ebrc_run; GRANT UPDATE (position) ON %1$s.events TO ebrc_run', v_schema);
   END IF;

@@ -1,0 +1,76 @@
+/** The locks of a filing, in their order: IRMs (advisory), the filing, its exporter, its rows. */
+import type { FilingState } from '../../domain/filing/states';
+import type { Mode } from '../../domain/names';
+import { MS } from '../paging';
+import type { Queryable } from '../pool';
+
+/** The ledger does not hold the filing: it went back, or is another one. */
+export class FilingMissing extends Error {
+  override readonly name = 'FilingMissing';
+
+  constructor(filingId: string) {
+    super(`Filing ${filingId} is not in this ledger. Is DATABASE_URL the one it was made with?`);
+  }
+}
+
+/** A filing as its transaction holds it. Times are epoch ms by PostgreSQL's clock. */
+export interface LockedFiling {
+  filingId: string;
+  mode: Mode;
+  exporterId: string;
+  /** Null until the exporter's IEC is known. */
+  iec: string | null;
+  reference: string;
+  n: number;
+  corrects: string | null;
+  workflowId: string;
+  channel: 'push' | 'bulk';
+  uploadType: number;
+  declaration: 'Y' | 'N';
+  state: FilingState;
+  closed: boolean;
+  since: number;
+  moves: number;
+  dueAt: number | null;
+  attention: string | null;
+  asked: boolean;
+  approval: string | null;
+  approvedAt: number | null;
+  approvedEvidence: string[];
+  madeBy: string;
+  makerId: string | null;
+  pause: string | null;
+  pauseUntil: number | null;
+  pauseTries: number;
+  credentialsSeen: number | null;
+  run: string | null;
+  epoch: string | null;
+  reservedAt: number | null;
+  annotated: string | null;
+  /** PostgreSQL's clock when it was read. */
+  now: number;
+}
+
+const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", iec, reference, n, corrects,
+  workflow_id AS "workflowId", channel, upload_type AS "uploadType", declaration, state, closed_at IS NOT NULL AS closed,
+  ${MS('since')} AS since, moves, ${MS('due_at')} AS "dueAt", attention, asked, approval, ${MS('approved_at')} AS "approvedAt",
+  approved_evidence AS "approvedEvidence", made_by AS "madeBy", maker_id AS "makerId", pause, ${MS('pause_until')} AS "pauseUntil",
+  pause_tries AS "pauseTries", credentials_seen AS "credentialsSeen", run, epoch, ${MS('reserved_at')} AS "reservedAt", annotated,
+  ${MS('clock_timestamp()')} AS now`;
+
+/** Locks a filing. What depends on it is read by later statements, which see what others committed before. */
+export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling> {
+  const { rows } = await client.query<LockedFiling>(`SELECT ${COLUMNS} FROM filings WHERE filing_id = $1 FOR UPDATE`, [
+    filingId,
+  ]);
+  if (!rows[0]) throw new FilingMissing(filingId);
+  return rows[0];
+}
+
+/** Locks IRMs of a mode by their comparable numbers, in one order, before the filing. Requires a transaction. */
+export async function lockIrms(client: Queryable, mode: Mode, irmKeys: readonly string[]): Promise<void> {
+  await client.query(
+    `SELECT pg_advisory_xact_lock(hashtextextended(k, 6)) FROM (SELECT DISTINCT $1 || '/' || k AS k FROM unnest($2::text[]) AS k ORDER BY 1) AS keys`,
+    [mode, irmKeys],
+  );
+}
