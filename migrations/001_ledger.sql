@@ -256,6 +256,8 @@ CREATE TABLE filings (
   -- The run of the last move, and the ledger's epoch then.
   run              text,
   epoch            text,
+  -- When exporter, IRMs and documents were checked; null: not yet.
+  checked_at       timestamptz,
   -- When the balances were last reserved; null: not since the last attempt was judged.
   reserved_at      timestamptz,
   errors           jsonb NOT NULL DEFAULT '[]',

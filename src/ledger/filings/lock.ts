@@ -45,7 +45,13 @@ export interface LockedFiling {
   credentialsSeen: number | null;
   run: string | null;
   epoch: string | null;
+  checkedAt: number | null;
   reservedAt: number | null;
+  hasWorkbook: boolean;
+  /** The ledger's time now, and whether Temporal knows this ledger, so that it may send. */
+  epochNow: string;
+  beat: number;
+  ledgerWhole: boolean;
   annotated: string | null;
   /** PostgreSQL's clock when it was read. */
   now: number;
@@ -55,14 +61,18 @@ const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", iec
   workflow_id AS "workflowId", channel, upload_type AS "uploadType", declaration, state, closed_at IS NOT NULL AS closed,
   ${MS('since')} AS since, moves, ${MS('due_at')} AS "dueAt", attention, asked, approval, ${MS('approved_at')} AS "approvedAt",
   approved_evidence AS "approvedEvidence", made_by AS "madeBy", maker_id AS "makerId", pause, ${MS('pause_until')} AS "pauseUntil",
-  pause_tries AS "pauseTries", credentials_seen AS "credentialsSeen", run, epoch, ${MS('reserved_at')} AS "reservedAt", annotated,
-  ${MS('clock_timestamp()')} AS now`;
+  pause_tries AS "pauseTries", credentials_seen AS "credentialsSeen", run, f.epoch, ${MS('checked_at')} AS "checkedAt", ${MS('reserved_at')} AS "reservedAt", annotated,
+  EXISTS (SELECT FROM filing_inputs i WHERE i.input_ref = f.input_ref AND i.source_document IS NOT NULL) AS "hasWorkbook",
+  server_epoch() AS "epochNow", l.beat::float8 AS beat,
+  l.epoch = server_epoch() AND NOT EXISTS (SELECT FROM findings w WHERE w.kind = 'ledger_went_back' AND w.closed_at IS NULL)
+    AS "ledgerWhole", ${MS('clock_timestamp()')} AS now`;
 
 /** Locks a filing. What depends on it is read by later statements, which see what others committed before. */
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling> {
-  const { rows } = await client.query<LockedFiling>(`SELECT ${COLUMNS} FROM filings WHERE filing_id = $1 FOR UPDATE`, [
-    filingId,
-  ]);
+  const { rows } = await client.query<LockedFiling>(
+    `SELECT ${COLUMNS} FROM filings f, ledger l WHERE filing_id = $1 FOR UPDATE OF f`,
+    [filingId],
+  );
   if (!rows[0]) throw new FilingMissing(filingId);
   return rows[0];
 }
@@ -72,5 +82,14 @@ export async function lockIrms(client: Queryable, mode: Mode, irmKeys: readonly 
   await client.query(
     `SELECT pg_advisory_xact_lock(hashtextextended(k, 6)) FROM (SELECT DISTINCT $1 || '/' || k AS k FROM unnest($2::text[]) AS k ORDER BY 1) AS keys`,
     [mode, irmKeys],
+  );
+}
+
+/** Locks the IRMs of a filing's rows, before the filing. Requires a transaction. */
+export async function lockIrmsOf(client: Queryable, filingId: string): Promise<void> {
+  await client.query(
+    `SELECT pg_advisory_xact_lock(hashtextextended(k, 6))
+       FROM (SELECT DISTINCT mode || '/' || irm_key AS k FROM filing_rows WHERE filing_id = $1 ORDER BY 1) AS keys`,
+    [filingId],
   );
 }
