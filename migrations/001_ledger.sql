@@ -251,6 +251,7 @@ CREATE TABLE filings (
   pause            text,
   pause_until      timestamptz,
   pause_tries      integer NOT NULL DEFAULT 0,
+  pause_text       text,
   -- The version of the portal credentials that a paused call used.
   credentials_seen integer,
   -- The run of the last move, and the ledger's epoch then.
@@ -375,6 +376,7 @@ CREATE TABLE attempts (
 CREATE UNIQUE INDEX attempts_maybe_filed ON attempts (filing_id) WHERE verdict IN ('sending', 'unknown', 'accepted');
 -- A request files one filing. Client and id identify it together (POST /genebrc/status).
 CREATE UNIQUE INDEX attempts_request ON attempts (mode, exporter_id, lower(request_id)) WHERE request_id IS NOT NULL;
+CREATE INDEX attempts_unknown ON attempts (mode, marked_at) WHERE verdict = 'unknown';
 CREATE INDEX attempts_open ON attempts (mode, marked_at) WHERE request_id IS NOT NULL AND ended_at IS NULL;
 
 -- Readings of a company's certificates (fetch-details) and of a client's IRMs. An open one younger than ten minutes is

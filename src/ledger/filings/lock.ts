@@ -42,6 +42,8 @@ export interface LockedFiling {
   pause: string | null;
   pauseUntil: number | null;
   pauseTries: number;
+  /** Why it pauses, for people. */
+  pauseText: string | null;
   credentialsSeen: number | null;
   run: string | null;
   epoch: string | null;
@@ -61,7 +63,7 @@ const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", iec
   workflow_id AS "workflowId", channel, upload_type AS "uploadType", declaration, state, closed_at IS NOT NULL AS closed,
   ${MS('since')} AS since, moves, ${MS('due_at')} AS "dueAt", attention, asked, approval, ${MS('approved_at')} AS "approvedAt",
   approved_evidence AS "approvedEvidence", made_by AS "madeBy", maker_id AS "makerId", pause, ${MS('pause_until')} AS "pauseUntil",
-  pause_tries AS "pauseTries", credentials_seen AS "credentialsSeen", run, f.epoch, ${MS('checked_at')} AS "checkedAt", ${MS('reserved_at')} AS "reservedAt", annotated,
+  pause_tries AS "pauseTries", pause_text AS "pauseText", credentials_seen AS "credentialsSeen", run, f.epoch, ${MS('checked_at')} AS "checkedAt", ${MS('reserved_at')} AS "reservedAt", annotated,
   EXISTS (SELECT FROM filing_inputs i WHERE i.input_ref = f.input_ref AND i.source_document IS NOT NULL) AS "hasWorkbook",
   server_epoch() AS "epochNow", l.beat::float8 AS beat,
   l.epoch = server_epoch() AND NOT EXISTS (SELECT FROM findings w WHERE w.kind = 'ledger_went_back' AND w.closed_at IS NULL)

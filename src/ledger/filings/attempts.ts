@@ -1,0 +1,257 @@
+/** Attempts after they began: the sender's own result, what becomes unknown, and what was sent without a record of it. */
+import { verdictOf, type SendResult } from '../../domain/filing/verdicts';
+import type { Finding } from '../../domain/rules/finding';
+import { errorAt, fieldOfAuthority } from '../../domain/rules/finding';
+import type { Verdict } from '../../domain/filing/states';
+import { openFinding } from '../findings';
+import { MS } from '../paging';
+import type { Queryable } from '../pool';
+import { lockFiling, lockIrmsOf, FilingMissing, type LockedFiling } from './lock';
+import { addEvent, moveFiling } from './move';
+import { SETTLE_BEATS } from './send';
+
+/** What the service answered, complete but without secrets, as it is stored. */
+export interface StoredAnswer extends SendResult {
+  dgftAckId: string | null;
+  ackStatus: string | null;
+  errorCode: string | null;
+  message: string | null;
+  fieldErrors: readonly { row?: number; field?: string; message: string }[];
+  errorDetails: readonly unknown[];
+  warnings: readonly unknown[];
+  /** Rows that a bulk upload read; null: a push. */
+  irms: readonly unknown[] | null;
+}
+
+export interface AttemptRow {
+  number: number;
+  verdict: Verdict;
+  reason: string | null;
+  requestId: string | null;
+  sender: string | null;
+  markedAt: number;
+  timeoutMs: number;
+}
+
+const COLUMNS = `number, verdict, reason, request_id AS "requestId", sender, ${MS('marked_at')} AS "markedAt",
+  timeout_ms::float8 AS "timeoutMs"`;
+
+export async function readAttempts(client: Queryable, filingId: string): Promise<AttemptRow[]> {
+  const { rows } = await client.query<AttemptRow>(
+    `SELECT ${COLUMNS} FROM attempts WHERE filing_id = $1 ORDER BY number`,
+    [filingId],
+  );
+  return rows;
+}
+
+/**
+ * Stores the sender's own result, whatever the verdict is by then: an answer is never lost. An answer of an attempt or
+ * a filing that the ledger lacks is a finding: the ledger went back. Requires a transaction.
+ */
+export async function storeAnswer(
+  client: Queryable,
+  args: { filingId: string; mode: string; n: number; sender: string; answer: StoredAnswer },
+): Promise<void> {
+  const { filingId, mode, n, sender, answer } = args;
+  await lockIrmsOf(client, filingId);
+  const filing = await lockFiling(client, filingId).catch((error: unknown) => {
+    if (error instanceof FilingMissing) return null;
+    throw error;
+  });
+  const attempts = filing ? await readAttempts(client, filingId) : [];
+  const attempt = attempts.find(({ number }) => number === n);
+  if (!filing || !attempt) return noteLost(client, { filingId, mode, n, answer, filing });
+  const taken = answer.requestId !== null && (await requestTaken(client, filing, n, answer.requestId));
+  const request = taken ? null : answer.requestId;
+  await client.query(
+    `UPDATE attempts SET answer = coalesce(answer, $3::jsonb), answer_status = coalesce(answer_status, $4),
+        answered_at = coalesce(answered_at, clock_timestamp()), request_id = coalesce(request_id, $5),
+        request_from = CASE WHEN request_id IS NULL AND $5::text IS NOT NULL THEN 'service' ELSE request_from END,
+        dgft_ack_id = coalesce(dgft_ack_id, $6), ack_status = coalesce(ack_status, $7)
+      WHERE filing_id = $1 AND number = $2`,
+    [filingId, n, JSON.stringify(answer), answer.status, request, answer.dgftAckId, answer.ackStatus],
+  );
+  const afterNotFiled = attempts.some(({ number, verdict }) => number < n && verdict === 'not_filed');
+  const proven = verdictOf({ ...answer, requestId: request }, afterNotFiled);
+  const reason = taken ? `its request ${answer.requestId} is another attempt's` : reasonOf(answer);
+  if (attempt.verdict === 'sending' || attempt.verdict === 'unknown') {
+    // A word that nothing was written counts for the sender's own attempt alone.
+    if (proven === 'not_sent' && attempt.sender !== sender) return;
+    return judge(client, filing, { n, verdict: proven, reason, answer });
+  }
+  if ((attempt.verdict === 'not_filed' || attempt.verdict === 'not_sent') && proven === 'accepted') {
+    await learnAccepted(client, filing, { n, attempts, request: request ?? '' });
+  }
+}
+
+/** Gives an attempt that may have been filed its verdict, with what follows for its rows. */
+async function judge(
+  client: Queryable,
+  filing: LockedFiling,
+  { n, verdict, reason, answer }: { n: number; verdict: Verdict; reason: string; answer: StoredAnswer },
+): Promise<void> {
+  const { filingId } = filing;
+  await writeVerdict(client, filingId, n, verdict, reason);
+  if (verdict === 'not_sent') {
+    await client.query(
+      `UPDATE filing_rows SET state = 'planned', sent_at = CASE WHEN $2 THEN sent_at END WHERE filing_id = $1 AND state = 'sent'`,
+      [filingId, n > 1 && (await wasSentBefore(client, filingId, n))],
+    );
+    await client.query('UPDATE filings SET reserved_at = NULL WHERE filing_id = $1', [filingId]);
+  }
+  if (verdict === 'refused') {
+    await client.query(
+      `UPDATE filing_rows SET state = 'released', freed_at = clock_timestamp(), settled_at = clock_timestamp() WHERE filing_id = $1`,
+      [filingId],
+    );
+    const errors = await refusalFindings(client, filingId, answer);
+    await client.query('UPDATE filings SET errors = $2 WHERE filing_id = $1', [filingId, JSON.stringify(errors)]);
+  }
+  await addEvent(client, filing, { kind: verdict, text: textOf(n, verdict, reason, answer) });
+}
+
+export async function writeVerdict(
+  client: Queryable,
+  filingId: string,
+  n: number,
+  verdict: Verdict,
+  reason: string | null,
+): Promise<void> {
+  await client.query('UPDATE attempts SET verdict = $3, reason = $4 WHERE filing_id = $1 AND number = $2', [
+    filingId,
+    n,
+    verdict,
+    reason,
+  ]);
+}
+
+/** A late answer of an attempt that was said not to be filed: its rows are held again, and the filing goes on. */
+async function learnAccepted(
+  client: Queryable,
+  filing: LockedFiling,
+  { n, attempts, request }: { n: number; attempts: readonly AttemptRow[]; request: string },
+): Promise<void> {
+  const { filingId, mode, iec, exporterId } = filing;
+  const other = attempts.find(
+    ({ number, verdict }) => number !== n && ['sending', 'unknown', 'accepted'].includes(verdict),
+  );
+  if (other) {
+    const text = `Attempt ${n} was accepted as request ${request} after all, and attempt ${other.number} may have been filed too. Compare its certificates with the portal.`;
+    const about = { mode, iec, exporterId, filingId, text };
+    await openFinding(client, { ...about, kind: 'accepted_twice', key: `accepted_twice/${filingId}/${n}` });
+    return;
+  }
+  await writeVerdict(client, filingId, n, 'accepted', 'its answer came late');
+  await holdAgain(client, filing);
+  const event = { kind: 'accepted_late', text: `attempt ${n} was accepted as request ${request} after all` };
+  await moveFiling(client, filing, { state: 'processing', attention: null, asked: false, event });
+}
+
+/** Holds a filing's freed rows again, as sent, at the next free ordinal of their mapping. */
+export async function holdAgain(client: Queryable, { filingId }: Pick<LockedFiling, 'filingId'>): Promise<void> {
+  await client.query(
+    `UPDATE filing_rows r SET state = 'sent', sent_at = coalesce(sent_at, clock_timestamp()), freed_at = NULL, settled_at = NULL,
+        ordinal = CASE WHEN r.held THEN r.ordinal ELSE (SELECT coalesce(max(o.ordinal), -1) + 1 FROM filing_rows o
+          WHERE o.fingerprint = r.fingerprint AND o.held) + (SELECT count(*) FROM filing_rows s WHERE s.filing_id = r.filing_id
+          AND s.fingerprint = r.fingerprint AND NOT s.held AND s.position < r.position)::int END
+      WHERE r.filing_id = $1 AND r.state IN ('planned', 'released', 'rejected')`,
+    [filingId],
+  );
+}
+
+/** A `sending` attempt whose process can no longer answer is unknown. `timeoutMs`: of this process. */
+export async function noteSilent(client: Queryable, filing: LockedFiling, timeoutMs: number): Promise<void> {
+  const { rowCount } = await client.query(
+    `UPDATE attempts SET verdict = 'unknown', reason = 'its worker gave no answer' WHERE filing_id = $1 AND verdict = 'sending'
+        AND clock_timestamp() > marked_at + (greatest(timeout_ms, $2) + ${ANSWER_MARGIN_MS}) * interval '1 ms'`,
+    [filing.filingId, timeoutMs],
+  );
+  if (rowCount) await addEvent(client, filing, { kind: 'unknown', text: 'its worker gave no answer' });
+}
+
+/** How long after its time-out a sender may still store its answer. */
+export const ANSWER_MARGIN_MS = 30_000;
+
+/** Records an attempt that may have been made and that the ledger lacks. Its rows are sent. */
+export async function insertUnknown(
+  client: Queryable,
+  filing: LockedFiling,
+  n: number,
+  { settleMs, timeoutMs }: { settleMs: number; timeoutMs: number },
+): Promise<void> {
+  const { filingId } = filing;
+  await client.query(
+    `INSERT INTO attempts (filing_id, number, mode, exporter_id, verdict, reason, epoch, beat, settle_beats, settle_ms, timeout_ms)
+     SELECT $1, $2, f.mode, f.exporter_id, 'unknown', 'the ledger went back while it may have been sent', server_epoch(), l.beat,
+       ${SETTLE_BEATS('$3')}, $3, $4 FROM filings f, ledger l WHERE f.filing_id = $1`,
+    [filingId, n, settleMs, timeoutMs],
+  );
+  await holdAgain(client, filing);
+  await addEvent(client, filing, { kind: 'unknown', text: `attempt ${n} may have been sent: the ledger went back` });
+}
+
+async function noteLost(
+  client: Queryable,
+  args: { filingId: string; mode: string; n: number; answer: StoredAnswer; filing: LockedFiling | null },
+): Promise<void> {
+  const { filingId, mode, n, answer, filing } = args;
+  const text = `The service answered attempt ${n} of filing ${filingId}, which the ledger lacks: it went back. See \`ebrc ledger status\`.`;
+  await openFinding(client, {
+    ...{ mode, iec: filing?.iec ?? null, exporterId: filing?.exporterId ?? null, filingId, text },
+    ...{ kind: 'ledger_went_back', key: `ledger_went_back/answer/${filingId}/${n}`, theirs: answer },
+  });
+}
+
+async function requestTaken(client: Queryable, filing: LockedFiling, n: number, requestId: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `SELECT FROM attempts WHERE mode = $1 AND exporter_id = $2 AND lower(request_id) = lower($3)
+        AND NOT (filing_id = $4 AND number = $5)`,
+    [filing.mode, filing.exporterId, requestId, filing.filingId, n],
+  );
+  return (rowCount ?? 0) > 0;
+}
+
+/** Whether an earlier attempt may have carried the rows, so that they count as sent before. */
+async function wasSentBefore(client: Queryable, filingId: string, n: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `SELECT FROM attempts WHERE filing_id = $1 AND number < $2 AND verdict <> 'not_sent' LIMIT 1`,
+    [filingId, n],
+  );
+  return (rowCount ?? 0) > 0;
+}
+
+/** Why: an outage (time-out, 5xx) or the kind of the answer. */
+function reasonOf({ kind, status }: StoredAnswer): string {
+  if (kind !== 'outcome_unknown') return kind;
+  if (status === null) return 'timeout';
+  return status >= 500 ? 'server_error' : `an answer with status ${status} that proves nothing`;
+}
+
+function textOf(n: number, verdict: Verdict, reason: string, { requestId, message }: StoredAnswer): string {
+  if (verdict === 'accepted') return `attempt ${n} was accepted as request ${requestId}`;
+  const said = message === null ? '' : `: ${message}`;
+  if (verdict === 'refused') return `the service refused attempt ${n}${said}`;
+  if (verdict === 'not_sent') return `attempt ${n} was not sent (${reason})`;
+  return `the outcome of attempt ${n} is unknown (${reason})${said}`;
+}
+
+/** The service's field errors as findings about the caller's rows. */
+async function refusalFindings(client: Queryable, filingId: string, answer: StoredAnswer): Promise<Finding[]> {
+  const { rows } = await client.query<{ row: number; serialNo: number }>(
+    'SELECT source_row AS row, position + 1 AS "serialNo" FROM filing_rows WHERE filing_id = $1',
+    [filingId],
+  );
+  // A workbook is ours: its Excel row is the serial number plus one.
+  const rowOf = new Map(
+    rows.map(({ row, serialNo }) => [answer.kind === 'workbook_rejected' ? serialNo + 1 : serialNo, row]),
+  );
+  const found = answer.fieldErrors.map(({ row, field, message }) =>
+    errorAt(
+      row === undefined ? null : (rowOf.get(row) ?? null),
+      field ?? fieldOfAuthority(message),
+      answer.kind,
+      message,
+    ),
+  );
+  return found.length > 0 ? found : [errorAt(null, null, answer.kind, answer.message ?? 'The service refused it.')];
+}
