@@ -1,12 +1,15 @@
 -- Up Migration
 
--- The epoch of this PostgreSQL: another one after a restore or a promotion. Where a function is not to be had, the start
--- of the server stands in for it. The timeline is the one being written: that of the last checkpoint lags behind.
+-- The epoch of this ledger: another one after a restore or a promotion, and after somebody saw that its beat fell. Where
+-- a function is not to be had, the start of the server stands in for it. The timeline is the one being written: that of
+-- the last checkpoint lags behind.
 CREATE FUNCTION server_epoch() RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  v_branch text := coalesce((SELECT branch FROM ledger), '');
 BEGIN
-  RETURN (SELECT system_identifier::text FROM pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8);
+  RETURN (SELECT system_identifier::text FROM pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || v_branch;
 EXCEPTION WHEN OTHERS THEN
-  RETURN 'started/' || extract(epoch FROM pg_postmaster_start_time())::text;
+  RETURN 'started/' || extract(epoch FROM pg_postmaster_start_time())::text || v_branch;
 END $$;
 
 -- One row. The ledger's time is (epoch, beat). epoch: the server_epoch() that the ledger was last compared with Temporal
@@ -14,9 +17,13 @@ END $$;
 CREATE TABLE ledger (
   singleton   boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   ledger_id   uuid NOT NULL DEFAULT gen_random_uuid(),
-  epoch       text NOT NULL DEFAULT server_epoch(),
+  -- A part of the epoch: another one after somebody saw a fallen beat, whose server may say that nothing has happened.
+  branch      text NOT NULL DEFAULT '',
+  epoch       text NOT NULL,
   beat        bigint NOT NULL DEFAULT 1,
   beat_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- When the last comparison with Temporal that found everything began, by mode, in epoch ms.
+  compared    jsonb NOT NULL DEFAULT '{}',
   -- When "ebrc ledger restored" was said. No IEC sends before a whole reading that began a settle time after it.
   restored_at timestamptz,
   -- The feed of events: a cursor is (feed_epoch, position). The last position given, and the last one removed.
@@ -25,7 +32,7 @@ CREATE TABLE ledger (
   feed_removed  bigint NOT NULL DEFAULT 0,
   created_at  timestamptz NOT NULL DEFAULT now()
 );
-INSERT INTO ledger DEFAULT VALUES;
+INSERT INTO ledger (epoch) VALUES (server_epoch());
 
 -- Exporters: the service's platform customers, as it last described them. Ids keep its spelling and are compared in
 -- lower case.

@@ -1,0 +1,111 @@
+/**
+ * The ledger's time: an epoch, which changes when the server was restored or promoted, and a beat that workers raise.
+ * Another epoch, or a lower beat, than somebody saw before means that the ledger may have gone back.
+ */
+import type { LedgerTime } from '../domain/filing/facts';
+import { MINUTE_MS } from '../domain/dates';
+import type { Mode } from '../domain/names';
+import type { Queryable } from './pool';
+
+/** The kind of the findings that say that the ledger went back. While one of its mode is open, nothing is sent. */
+export const WENT_BACK = 'ledger_went_back';
+
+/**
+ * SQL: whether Temporal knows the ledger `l` for a mode, so that it may send: it was compared in this epoch, and nothing
+ * is known to be missing.
+ */
+export const LEDGER_IS_WHOLE = (mode: string): string => `(l.epoch = server_epoch() AND NOT EXISTS (SELECT FROM findings w
+  WHERE w.mode = ${mode} AND w.kind = '${WENT_BACK}' AND w.closed_at IS NULL))`;
+
+export interface LedgerNow extends LedgerTime {
+  /** Whether it may send. */
+  whole: boolean;
+}
+
+/** The ledger's time now. */
+export async function readLedgerTime(db: Queryable, mode: Mode): Promise<LedgerNow> {
+  const { rows } = await db.query<LedgerNow>(
+    `SELECT server_epoch() AS epoch, l.beat::float8 AS beat, ${LEDGER_IS_WHOLE('$1')} AS whole FROM ledger l`,
+    [mode],
+  );
+  return oneRow(rows);
+}
+
+/** How often the beat is raised, so that a settle time has at least four beats. */
+export const beatEveryMs = (settleAfterMs: number): number => Math.min(MINUTE_MS, settleAfterMs / 4);
+
+/** A beat is raised a little earlier than it is due, because the timers of workers are not exact. */
+const EARLY = 0.95;
+
+/**
+ * Raises the beat if it is due by PostgreSQL's clock, so that of all workers one raises it. A clock that was set back
+ * does not stop it. @returns the ledger's time after it, whoever raised it
+ */
+export async function raiseBeat(db: Queryable, everyMs: number): Promise<LedgerTime> {
+  const { rows } = await db.query<LedgerTime>(
+    `WITH raised AS (
+       UPDATE ledger SET beat = beat + 1, beat_at = clock_timestamp()
+        WHERE beat_at <= clock_timestamp() - $1::float8 * interval '1 ms' OR beat_at > clock_timestamp()
+       RETURNING beat)
+     SELECT server_epoch() AS epoch, coalesce((SELECT beat FROM raised), l.beat)::float8 AS beat FROM ledger l`,
+    [everyMs * EARLY],
+  );
+  return oneRow(rows);
+}
+
+/**
+ * Says that the ledger's beat is lower than somebody saw in the same epoch: a copy was brought back unsaid. The ledger
+ * gets another epoch, so that nothing is sent before it is compared with Temporal, and every run learns of it.
+ */
+export async function doubtLedger(db: Queryable, seen: LedgerTime): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8) WHERE server_epoch() = $1 AND beat < $2`,
+    [seen.epoch, seen.beat],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Says that the ledger was compared with Temporal in this epoch. Workers of other modes have not compared theirs, so
+ * each of these gets a finding that its own comparison closes.
+ * @param comparedMs when the comparison began; null: it was not compared, a person says that nothing was lost
+ * @returns false: the epoch is another one meanwhile
+ */
+export async function renewEpoch(
+  client: Queryable,
+  mode: Mode,
+  { epoch, comparedMs }: { epoch: string; comparedMs: number | null },
+): Promise<boolean> {
+  const { rows } = await client.query<{ before: string; here: boolean }>(
+    'SELECT epoch AS before, server_epoch() = $1 AS here FROM ledger FOR UPDATE',
+    [epoch],
+  );
+  const { before, here } = oneRow(rows);
+  if (!here) return false;
+  if (before !== epoch) {
+    await client.query(
+      `INSERT INTO findings (mode, key, kind, text, first_seen_at, last_seen_at)
+       SELECT m, $3, $2, $4, clock_timestamp(), clock_timestamp() FROM unnest(ARRAY['test', 'live']) AS m
+        WHERE m <> $1 AND EXISTS (SELECT FROM filings f WHERE f.mode = m)
+       ON CONFLICT (mode, key) WHERE closed_at IS NULL DO NOTHING`,
+      [mode, WENT_BACK, NOT_COMPARED, NOT_COMPARED_TEXT],
+    );
+  }
+  await client.query(
+    `UPDATE ledger SET epoch = $2,
+        compared = CASE WHEN $3::float8 IS NULL THEN compared ELSE compared || jsonb_build_object($1::text, $3::float8) END`,
+    [mode, epoch, comparedMs],
+  );
+  return true;
+}
+
+/** The key of the finding that says that the ledger has not been compared since its epoch changed. */
+export const NOT_COMPARED = `${WENT_BACK}|not-compared`;
+export const NOT_COMPARED_TEXT =
+  'The ledger may have gone back, and has not been compared with Temporal yet: nothing is sent. A worker compares it; see `ebrc ledger status`.';
+
+function oneRow<T>(rows: T[]): T {
+  const [row] = rows;
+  if (!row) throw new Error('The ledger has no row of its own: its migration did not finish.');
+  return row;
+}
