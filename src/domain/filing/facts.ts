@@ -10,6 +10,8 @@ export interface LedgerTime {
 /** The highest attempt that a run was told to make, and the ledger's time then: all that a run remembers. */
 export interface Told extends LedgerTime {
   n: number;
+  /** The ledger went back since, and the attempt could not be inserted as unknown yet. */
+  lost?: true;
 }
 
 /** Why a filing pauses before its next call. */

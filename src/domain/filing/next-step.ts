@@ -43,17 +43,9 @@ function beforeSending(f: Facts): Decided {
     return stay(state, { do: 'readExporter', summary: 'Find out the IEC of the exporter' }, 'its IEC is not known yet');
   if (filing.checkedAt !== null && filing.approval !== null && !filing.approved) return awaitApproval(f);
 
-  const unread = readings.wholeAt === null || readings.wholeAt < Math.max(f.now - FRESH_MS, against?.readAfter ?? 0);
-  const unreadable = unread && readings.failingSince !== null && f.now - readings.failingSince > f.settleMs;
-  const staleIrms = readings.irmsAt === null || readings.irmsAt < f.now - FRESH_MS;
   const shown = against?.names ?? [];
-  if (f.breaker || staleIrms || (unread && !(unreadable && !shown.includes('reading:none')))) {
-    if (readings.underWay) return stay(state, waitUntil(f.now + UNDER_WAY_MS, 'Wait for a reading under way'), '');
-    if (!(unreadable && unread && !staleIrms && !f.breaker)) {
-      const what = unread || f.breaker ? 'both' : 'irms';
-      return stay(state, read(what, 2, 'Read the certificates and balances before sending'), 'they are read');
-    }
-  }
+  const reading = readingFirst(f);
+  if (reading !== null) return stay(state, reading, 'certificates and balances are read');
   if (filing.checkedAt === null) return stay('checking', { do: 'check' }, 'it is checked');
   if (shown.length > 0) return awaitApproval(f);
   if (!f.ledgerWhole) {
@@ -66,6 +58,18 @@ function beforeSending(f: Facts): Decided {
   const n = f.attempts + 1;
   const summary = `Send ${counted(f.rows.planned, 'row')}${n === 1 ? '' : `, attempt ${n}`}`;
   return stay('submitting', { do: 'submit', n, channel: filing.channel, summary }, 'it is being sent');
+}
+
+/** The reading that is needed before sending; null: none, or it was tried for a settle time and persons have to decide. */
+function readingFirst({ readings, against, breaker, now, settleMs }: Facts): Next | null {
+  const unread = readings.wholeAt === null || readings.wholeAt < Math.max(now - FRESH_MS, against?.readAfter ?? 0);
+  const staleIrms = readings.irmsAt === null || readings.irmsAt < now - FRESH_MS;
+  const givenUp = unread && readings.failingSince !== null && now - readings.failingSince > settleMs;
+  if (!breaker && !staleIrms && (!unread || givenUp)) return null;
+  if (readings.underWay) return waitUntil(now + UNDER_WAY_MS, 'Wait for a reading under way');
+  const nextAt = readings.failures === 0 ? 0 : (readings.endedAt ?? 0) + backoffMs(readings.failures);
+  if (nextAt > now) return waitUntil(nextAt, 'Try to read again');
+  return read(unread || breaker ? 'both' : 'irms', 2, 'Read the certificates and balances before sending');
 }
 
 function awaitApproval(f: Facts): Decided {
