@@ -182,6 +182,9 @@ CREATE TABLE filing_inputs (
   source_document text,
   -- Warnings of the file's check, for the filing that is made from it.
   warnings        jsonb NOT NULL DEFAULT '[]',
+  -- The principal who handed it in, and its name then. It is the maker of the filing made from it.
+  maker_id        uuid,
+  made_by         text,
   -- When it was last handed in. An input without a filing is removed some time later.
   created_at      timestamptz NOT NULL DEFAULT now(),
   words           text GENERATED ALWAYS AS (words_of(rows)) STORED

@@ -96,7 +96,7 @@ const permittedDuplicate = z.strictObject({
   besides: z
     .array(text.min(1))
     .optional()
-    .describe('filings that hold the mapping; left out: those that the refusal named'),
+    .describe('filings or certificates that it may be filed beside; left out: all that stand against it when it is recorded'),
   reason: text.trim().min(1).max(500),
 });
 
@@ -110,29 +110,24 @@ export const fileInput = z
     channel: z.enum(['auto', 'push', 'bulk']).default('auto'),
     inputRef: text.max(200).optional().describe('ledger reference of the rows'),
     message: z.record(z.string(), z.unknown()).optional().describe('a push message, when the rows are few'),
-    madeBy: text.max(200).default('unknown'),
-    grant: text
-      .max(100)
-      .optional()
-      .describe('id of the grant by which a principal answers for the filing; madeBy is then the principal’s name'),
+    madeBy: text
+      .max(200)
+      .default('unknown')
+      .describe('a claimed name; the principal who handed the rows in takes precedence'),
     approval: z.boolean().optional().describe('true: wait for approve by somebody other than the maker'),
     allowDuplicate: z
       .array(permittedDuplicate)
       .optional()
-      .describe('rows that may be filed although their mapping is live; a push message may contain it itself'),
-    corrects: text.max(200).optional().describe('filing of the same reference whose errored rows this one takes over'),
+      .describe('rows that two persons let pass although something stands against them; a push message may contain it itself'),
+    corrects: text.max(200).optional().describe('filing of the same reference whose freed rows this one files again'),
     n: z
       .number()
       .int()
       .min(1)
       .max(MAX_FILINGS_OF_REFERENCE)
       .default(1)
-      .describe('number of the filing within its reference: 1, then one more for each correction and each --again'),
-    awaitUpdate: z
-      .boolean()
-      .optional()
-      .describe('true if the update `file` is sent with the start: nothing is recorded unless the update arrives'),
-    resume: text.max(200).optional().describe('set by the worker itself when a filing continues in a new run'),
+      .describe('number of the filing within its reference: 1, then one more for each correction'),
+    resume: text.max(200).optional().describe('a recorded filing that continues in a new run; nothing else is read then'),
   })
   .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
     message: 'give either message or inputRef',
@@ -149,8 +144,8 @@ const counts = z.object({
   rows: z.number().int(),
   certified: z.number().int(),
   archived: z.number().int(),
-  errored: z.number().int(),
-  corrected: z.number().int().describe('errored rows that a correction has taken over'),
+  errored: z.number().int().describe('rows that were rejected or released'),
+  corrected: z.number().int().describe('errored rows that a correction files again'),
   open: z.number().int(),
 });
 
@@ -176,8 +171,10 @@ export const finding = z.object({
   message: z.string(),
   /** Column letter, for a workbook. */
   column: z.string().optional(),
-  /** The filing that holds the mapping or the balance, if a hold is the reason. */
+  /** The filing that holds the mapping, the balance or a part of the document, if that is the reason. */
   filingId: z.string().optional(),
+  /** The certificate that stands against the row. */
+  eBRCNumber: z.string().optional(),
   allowDuplicate: z
     .string()
     .optional()
@@ -219,11 +216,12 @@ export const filingResult = z.object({
   dgftAckId: z.string().nullable(),
   counts,
   attention: z.string().nullable(),
-  asked: z.boolean().describe('whether a person has been asked about an unknown outcome'),
-  seq: z.number().int().describe('number of moves so far; the ledger is as new as this result once its seq is as high'),
+  asked: z.boolean().describe('whether a person can answer now'),
   errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
-  attempt: z.string().nullable().describe('the attempt that resolve can answer now'),
-  request: z.string().nullable().describe('the request that resolve can answer instead'),
+  attempt: z.number().int().nullable().describe('the attempt that may have arrived, which a decision answers; null: none'),
+  evidence: z
+    .array(z.object({ name: z.string(), text: z.string() }))
+    .describe('what speaks against "not filed", or against sending it, as of the last reading'),
   rows: z
     .array(resultRow)
     .describe(`the first ${ROWS_IN_RESULT}, once the authority was asked about them, as of the last change of state`),
