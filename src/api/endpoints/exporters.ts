@@ -10,6 +10,7 @@ import {
   updateCustomerBody,
   irm,
   type Customer,
+  type Irm,
 } from '../schemas/exporters';
 import { readText } from '../http/answers';
 
@@ -43,14 +44,14 @@ const CUSTOMERS = { page: pageOf(customer), fields: fieldsOf(customer) };
 /**
  * The readable items of all pages; unreadable ones are counted and logged. If records change their order between two
  * pages, one appears twice and another not at all, so the list is read again while its total exceeds the items seen and
- * a reading shows new ones.
+ * a reading shows new ones. Returns how many records were unreadable or on no page.
  */
 async function* readable<T>(
   caller: Caller,
   { operation, query }: Pick<CallRequest, 'operation' | 'query'>,
   { limit, page: schema, fields }: { limit: number; page: ReturnType<typeof pageOf<T>>; fields: string[] },
   call: CallContext,
-): AsyncGenerator<T> {
+): AsyncGenerator<T, number> {
   const seen = new Set<string>();
   let total = 0;
   const list = async (page: number) => {
@@ -77,6 +78,7 @@ async function* readable<T>(
     if (missing() === 0) break;
   }
   caller.noteUnread(operation, unread + missing());
+  return unread + missing();
 }
 
 /** The most readings of a list whose pages leave records out. */
@@ -126,10 +128,10 @@ const IRMS = { page: pageOf(irm), fields: fieldsOf(irm) };
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
 export function createIrmApi(caller: Caller) {
   return {
-    /** All IRMs of a customer. */
-    async *listIrms(platformCustomerId: string, call: CallContext = {}) {
+    /** All IRMs of a customer. Returns how many could not be read: with any, the list is not whole. */
+    async *listIrms(platformCustomerId: string, call: CallContext = {}): AsyncGenerator<Irm, number> {
       const query = { platformCustomerId: outgoing('listIrms', customerId, platformCustomerId) };
-      yield* readable(caller, { operation: 'listIrms', query }, { limit: MAX_PAGE_SIZE, ...IRMS }, call);
+      return yield* readable(caller, { operation: 'listIrms', query }, { limit: MAX_PAGE_SIZE, ...IRMS }, call);
     },
     async irmTemplate<T>(platformCustomerId: string, sink: DownloadSink<T>, call: CallContext = {}): Promise<T> {
       const query = { platformCustomerId: outgoing('irmTemplate', customerId, platformCustomerId) };

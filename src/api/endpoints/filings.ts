@@ -72,8 +72,8 @@ const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCu
 
 const CERTIFICATES = recordList(certificateDetail);
 
-/** For an answer without a list, which an outage may give too: the unread entry keeps it from proving absence. */
-const NO_LIST = { records: [], unread: 1 };
+/** For an answer without a list, which an outage may give too: it proves absence only where nothing was ever listed. */
+const NO_LIST = { records: [], unread: 0, noList: true };
 
 /** A list or a page of certificates. Another shape is refused, because certificates must not be missed. */
 const certificateList = z.unknown().transform((value, context) => {
@@ -87,10 +87,10 @@ const certificateList = z.unknown().transform((value, context) => {
     const isWhole = (page.totalPages ?? 1) <= 1 && (page.total ?? 0) <= page.items.length;
     // An empty list by another name may be one of errors.
     const isList = Array.isArray(value) || (isObject(value) && 'data' in value) || page.items.length > 0;
-    return { records, unread: isWhole && isList ? unread : unread + 1 };
+    return { records, unread: isWhole && isList ? unread : unread + 1, noList: false };
   }
   const single = CERTIFICATES.parse(value);
-  if (single.records.some(({ eBRCNumber }) => eBRCNumber !== null)) return single;
+  if (single.records.some(({ eBRCNumber }) => eBRCNumber !== null)) return { ...single, noList: false };
   const message: unknown = single.records[0]?.message;
   if (typeof message === 'string' && NOTHING_LISTED.test(message)) return NO_LIST;
   context.addIssue({ code: 'custom', message: 'neither a list nor a certificate' });
@@ -124,18 +124,21 @@ export function createFilingsApi(caller: Caller) {
       caller.noteUnread('status', status.unreadEntries);
       return status;
     },
-    /** Reads a window of at most three months. `unread`: number of unreadable entries; each may be any certificate. */
+    /**
+     * Reads a window of at most three months. `unread`: number of unreadable entries; each may be any certificate.
+     * `noList`: the answer says, or shows by being empty, that there is nothing.
+     */
     async fetchDetails(query: z.input<typeof fetchDetailsBody>, call: CallContext = {}) {
       const body = outgoing('fetchDetails', fetchDetailsBody, query);
       try {
         const list = await callJson(caller, { operation: 'fetchDetails', ...jsonBody(body) }, call, certificateList);
         caller.noteUnread('fetchDetails', list.unread);
-        return { certificates: list.records, unread: list.unread };
+        return { certificates: list.records, unread: list.unread, noList: list.noList };
       } catch (error) {
-        // A 404 for an empty result. Only its error code proves that there are no certificates, not its message.
+        // A 404 for an empty result. Its error code says it as a list would, its message only as words.
         if (!(error instanceof ApiError) || error.kind !== 'certificate_not_ready') throw error;
         const isEmptyList = error.status === 404 && kindOfErrorCode(error.errorCode) === error.kind;
-        return { certificates: [], unread: isEmptyList ? 0 : NO_LIST.unread };
+        return { certificates: [], unread: (error.status ?? 500) >= 500 ? 1 : 0, noList: !isEmptyList };
       }
     },
     async downloadPdf<T>(

@@ -4,15 +4,15 @@
 export const RECONCILE_CHECKS = ['certificates', 'balances', 'documents', 'filings'] as const;
 export type ReconcileCheck = (typeof RECONCILE_CHECKS)[number];
 
-/** For each kind: the check that may close its open findings (null: none), and advice for the reader. */
+/** For each kind: the check of a reconciliation that may close it (null: something else does), and advice for the reader. */
 const FINDINGS = {
   ours_not_theirs: [
     'certificates',
-    'The ledger holds this certificate, but fetch-details no longer shows it. Look at the authority’s portal whether it was cancelled, and ask the service.',
+    'The ledger holds this certificate, but fetch-details no longer shows it. Look at the authority’s portal whether it was cancelled, and ask the service. Once it is acknowledged, its absence no longer counts against the readings.',
   ],
   theirs_not_ours: [
     'certificates',
-    'The authority issued this certificate, but no certified row of ours has it. If the finding names a filing, it is of a row that was abandoned after it was sent: `ebrc resolve FILING --as filed` with its request or certificate gives it to the row. Otherwise find out who filed it, and acknowledge the finding with a note.',
+    'The authority issued this certificate, but no row of ours has it. Find out who filed it, and acknowledge the finding with a note.',
   ],
   amount_differs: [
     'certificates',
@@ -44,26 +44,66 @@ const FINDINGS = {
   ],
   outcome_unknown: [
     'filings',
-    'It is not yet known whether this was filed. Look at the portal, then: ebrc resolve FILING.',
+    'It is not known whether this was filed. Look at the portal, then: ebrc resolve FILING.',
   ],
   filing_without_workflow: [
     'filings',
     'This filing has no workflow. If something was sent, a new run is started automatically; otherwise: ebrc resume FILING.',
   ],
-  filing_set_aside: [
+  irm_missing: [
     null,
-    'Two workers in a row ended while they worked on it. Look at their logs and at the file; then ebrc resume FILING tries again, or ebrc abandon gives it up, by its reference where no filing was recorded.',
+    'The service no longer lists this IRM, but rows of ours have amounts on it. Ask the bank whether it was taken back.',
+  ],
+  irm_cancelled: [
+    null,
+    'This IRM was cancelled, but rows of ours have amounts on it. Ask the bank, and have the certificates cancelled where it is right.',
+  ],
+  irm_reduced: [
+    null,
+    'The amount of this IRM is now less than what is certified on it. Ask the bank, and have certificates cancelled where it is right.',
+  ],
+  document_overdrawn: [
+    null,
+    'More is certified and held for this document than its value. Find out which certificate is one too many.',
+  ],
+  accepted_twice: [
+    null,
+    'The service accepted this filing twice. Have one of the two sets of certificates cancelled at the authority, then acknowledge the finding.',
+  ],
+  late_certificate: [
+    null,
+    'A certificate came for a row that was freed: the first send had arrived. Its mapping is held again; see what was filed in its place.',
+  ],
+  record_contradicts: [
+    null,
+    'What the service reports of a request, or of its certificate, contradicts the row. Look at the portal; `ebrc resolve FILING --as filed --certificate ROW=NUMBER` gives it to the row.',
+  ],
+  iec_differs: [
+    null,
+    'Two IECs are shown for this exporter. Find out at the portal which is right before anything else is filed.',
+  ],
+  ledger_went_back: [
+    null,
+    'Temporal knows something that this ledger lacks: it went back, and nothing is sent. See `ebrc ledger status`.',
   ],
 } as const satisfies Record<string, readonly [check: ReconcileCheck | null, advice: string]>;
 
 export type FindingKind = keyof typeof FINDINGS;
 export const FINDING_KINDS = Object.keys(FINDINGS) as FindingKind[];
 
-export const checkOfKind = (kind: FindingKind): ReconcileCheck | null => FINDINGS[kind][0];
+/** The kinds whose open findings these checks may close. */
+export const kindsOfChecks = (checks: readonly ReconcileCheck[]): FindingKind[] =>
+  FINDING_KINDS.filter((kind) => (checks as readonly (ReconcileCheck | null)[]).includes(FINDINGS[kind][0]));
 
-/** The advice for a kind of finding; undefined for a question that is no finding. */
-export const adviceOfKind = (kind: string): string | undefined =>
-  Object.hasOwn(FINDINGS, kind) ? FINDINGS[kind as FindingKind][1] : undefined;
+const OF_FILINGS_AND_EXPORTERS: readonly FindingKind[] = [
+  ...(['filing_overdue', 'outcome_unknown', 'filing_without_workflow', 'accepted_twice', 'record_contradicts'] as const),
+  ...(['iec_differs', 'ledger_went_back'] as const),
+];
+
+/** Whether a kind is about a certificate, IRM or document of a company, whose names are unique only within it. */
+export const isOfCompany = (kind: FindingKind): boolean => !OF_FILINGS_AND_EXPORTERS.includes(kind);
+
+export const adviceOfKind = (kind: FindingKind): string => FINDINGS[kind][1];
 
 /** A finding as `ebrc findings` prints it; null where a field does not apply. Amounts are exact decimal text. */
 export interface FindingView {

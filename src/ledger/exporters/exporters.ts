@@ -1,12 +1,10 @@
 import type pg from 'pg';
 import { readIec } from '../../domain/identity';
-import { IEC_SOURCES, type IecSource, type Standing } from '../../domain/exporter/exporter';
+import { IEC_SOURCES, SHOWN_BY, type IecSource, type Standing } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
-import { askAboutIec, attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
-import type { KnownIec } from './parties';
+import { closeFinding, openFinding } from '../findings';
 import { ISO } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
-import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
 /** The stored properties of a platform customer (spec: "Platform customer"); null: not stated. */
 export interface CustomerRecord {
@@ -22,11 +20,12 @@ export interface CustomerRecord {
   dgftApiStatus: { state: string | null; activatesAt: string | null; sharedCredentialsLikely: boolean | null } | null;
 }
 
-export interface ExporterRow extends KnownIec {
+export interface ExporterRow {
   /** In the service's spelling; ids are compared in lower case. */
   exporterId: string;
-  /** The party that its filings belong to. All clients of one IEC are one party. */
-  partyId: number;
+  /** Ten upper-case letters and digits, by the strongest source; null: not known yet. Clients of one IEC are one company. */
+  iec: string | null;
+  iecSource: IecSource | null;
   mode: Mode;
   name: string;
   email: string;
@@ -49,15 +48,15 @@ export interface ExporterRow extends KnownIec {
   state: Standing;
 }
 
-const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec,
+const COLUMNS = `exporter_id AS "exporterId", mode, name, email, company_name AS "companyName", iec,
   iec_source AS "iecSource", stated_iec AS "statedIec", address,
   is_active AS "isActive", has_credentials AS "hasCredentials", api_state AS "apiState",
   ${ISO('activates_at')} AS "activatesAt", shared_credentials_likely AS "sharedCredentialsLikely",
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt", state`;
 
 /**
- * Stores a client as the service returned it at `at`. Omitted properties keep their values; an older answer changes
- * nothing. A new IEC attaches the client to that IEC's party, unless the portal showed one.
+ * Stores a client as the service returned it to a call that began at `at` (PostgreSQL's clock). Omitted properties keep
+ * their values; an older answer changes nothing.
  */
 export async function saveExporter(
   pool: pg.Pool,
@@ -67,56 +66,30 @@ export async function saveExporter(
 ): Promise<ExporterRow> {
   const statedIec = readIec(customer.iec);
   return withTransaction(pool, async (client) => {
-    const known = await getExporter(client, customer.id);
-    const iec = known !== null && outranks(known.iecSource, 'client') ? known.iec : statedIec;
-    const placed = known !== null && (iec === null || known.iec === iec);
-    // Taken before any row is locked, because a change of a party locks its filings, clients and rows, in this order.
-    if (!placed && iec === null) await lockPartyChanges(client, mode);
-    if (!placed && iec !== null) {
-      await lockForPartyChange(client, { mode, exporterId: customer.id, iec, email: customer.email });
-    }
-    const before = placed ? known : await getExporter(client, customer.id);
-    const party = before?.partyId ?? (await partyForNew(client, { mode, iec, email: customer.email }));
-    // Without the lock the IEC is left alone, because another one may have become known since it was read.
-    const saved = await upsert(client, { customer, statedIec, iec: placed ? null : statedIec, party, mode, at });
+    const saved = await upsert(client, { customer, statedIec, mode, at });
     // Without a row the ledger has a newer state.
-    if (!saved) return needExporter(client, customer.id);
-    if (placed || iec === null) return saved;
-    const { exporterId, email } = saved;
-    await attachToIec(client, { mode, exporterId, iec: saved.iec ?? iec, at });
-    if (before && before.iec !== null && before.iec !== iec)
-      await askAboutIec(client, { exporterId, known: before, shown: iec, source: 'client', used: saved.iec, at });
-    await attachByEmail(client, { mode, exporterId, email, at });
+    if (!saved || statedIec === null) return saved ?? needExporter(client, customer.id);
+    const { exporterId } = saved;
+    await learnIec(client, { exporterId, iec: statedIec, source: 'client' });
     return needExporter(client, exporterId);
   });
 }
 
 async function upsert(
   client: Queryable,
-  args: {
-    customer: CustomerRecord;
-    statedIec: string | null;
-    iec: string | null;
-    party: number;
-    mode: Mode;
-    at: Date;
-  },
+  args: { customer: CustomerRecord; statedIec: string | null; mode: Mode; at: Date },
 ): Promise<ExporterRow | undefined> {
-  const { customer, statedIec, iec, party, mode, at } = args;
+  const { customer, statedIec, mode, at } = args;
   const { id, name, email, companyName, address, isActive, hasDgftCredentials, dgftApiStatus: status } = customer;
   const stated = [id, mode, name, email, companyName, statedIec, address, isActive, hasDgftCredentials];
   const api = [status !== null, status?.state, timeOf(status?.activatesAt), status?.sharedCredentialsLikely];
   const { rows } = await client.query<ExporterRow>(
-    `INSERT INTO exporters AS e (exporter_id, party_id, mode, name, email, company_name, stated_iec, iec, iec_source, address, is_active,
+    `INSERT INTO exporters AS e (exporter_id, mode, name, email, company_name, stated_iec, address, is_active,
        has_credentials, api_state, activates_at, shared_credentials_likely, read_at)
-     VALUES ($1, $15, $2, coalesce($3, ''), coalesce($4, ''), $5, $6, $16, CASE WHEN $16::text IS NOT NULL THEN 'client' END, $7,
-       coalesce($8, false), coalesce($9, false), $11, $12, $13, $14)
+     VALUES ($1, $2, coalesce($3, ''), coalesce($4, ''), $5, $6, $7, coalesce($8, false), coalesce($9, false), $11, $12, $13, $14)
      ON CONFLICT (lower(exporter_id)) DO UPDATE SET
        name = coalesce($3, e.name), email = coalesce($4, e.email), company_name = excluded.company_name,
-       stated_iec = coalesce(excluded.stated_iec, e.stated_iec),
-       iec = CASE WHEN e.iec_source <> 'client' THEN e.iec ELSE coalesce(excluded.iec, e.iec) END,
-       iec_source = CASE WHEN e.iec_source <> 'client' THEN e.iec_source ELSE coalesce(excluded.iec_source, e.iec_source) END,
-       address = excluded.address,
+       stated_iec = coalesce(excluded.stated_iec, e.stated_iec), address = excluded.address,
        is_active = coalesce($8, e.is_active), has_credentials = coalesce($9, e.has_credentials),
        api_state = CASE WHEN $10 THEN excluded.api_state ELSE e.api_state END,
        activates_at = CASE WHEN $10 THEN excluded.activates_at ELSE e.activates_at END,
@@ -124,58 +97,62 @@ async function upsert(
        read_at = excluded.read_at
      WHERE e.read_at <= excluded.read_at
      RETURNING ${COLUMNS}`,
-    [...stated, ...api, at, party, iec],
+    [...stated, ...api, at],
   );
   return rows[0];
 }
 
 /**
- * Records an IEC that a source shows and attaches the exporter to its party, unless a stronger source, or another
- * status record, shows another IEC. Open filings ask about a difference.
+ * Takes an IEC that a source shows, unless a stronger source, another status record, or held rows of the exporter have
+ * another one: then it is refused with a finding. Requires a transaction; the exporter is locked.
  */
 export async function learnIec(
-  pool: pg.Pool,
-  { exporterId, iec: shown, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
-): Promise<void> {
+  client: Queryable,
+  { exporterId, iec: shown, source }: { exporterId: string; iec: string | null; source: IecSource },
+): Promise<'known' | 'learned' | 'differs'> {
   const iec = readIec(shown);
-  const seen = iec === null ? null : await getExporter(pool, exporterId);
-  if (iec === null || !seen || !tellsIec(seen, iec, source)) return;
-  const { mode, exporterId: id, email } = seen;
-  await withTransaction(pool, async (client) => {
-    await lockForPartyChange(client, { mode, exporterId: id, iec, email });
-    const known = (await getExporter(client, id)) ?? seen;
-    const taken = known.iec === iec ? !outranks(known.iecSource, source) : isReplacedBy(known, source);
-    if (taken)
-      await client.query('UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1', [id, iec, source]);
-    if (known.iec === iec) return;
-    if (taken) await attachToIec(client, { mode, exporterId: id, iec, at });
-    if (known.iec !== null)
-      await askAboutIec(client, { exporterId: id, known, shown: iec, source, used: taken ? iec : known.iec, at });
-  });
+  const known = iec === null ? null : await getExporter(client, exporterId, 'FOR NO KEY UPDATE');
+  if (iec === null || !known) return 'known';
+  const about = { mode: known.mode, iec: known.iec, kind: 'iec_differs', subject: `${known.exporterId}/${source}` } as const;
+  if (known.iec !== null && known.iec !== iec && !(await mayReplace(client, known, source))) {
+    const text =
+      `Two IECs are shown for the exporter: ${SHOWN_BY[known.iecSource ?? 'client']} ${known.iec}, which is used, and ` +
+      `${SHOWN_BY[source]} ${iec}. Find out at the portal which is right: filings and certificates are those of the used one.`;
+    const sides = { ours: { iec: known.iec }, theirs: { iec } };
+    await openFinding(client, { ...about, exporterId: known.exporterId, text, ...sides });
+    return 'differs';
+  }
+  const news = known.iec !== iec;
+  if (news || outranks(source, known.iecSource)) {
+    await client.query('UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1', [
+      ...[known.exporterId, iec, source],
+    ]);
+  }
+  await closeFinding(client, about);
+  return news ? 'learned' : 'known';
 }
 
-export const IEC_OF_CLIENT = 'e.iec, e.iec_source AS "iecSource"';
-
-/** Whether an IEC that a source shows is news: another IEC, or the known one from a stronger source. */
-export function tellsIec(known: KnownIec, iec: string | null, source: IecSource): boolean {
-  const shown = readIec(iec);
-  if (shown === null) return false;
-  return known.iec !== shown || (known.iecSource !== source && !outranks(known.iecSource, source));
+/** Whether another IEC of this source replaces the known one. One status record does not outweigh another. */
+async function mayReplace(client: Queryable, known: ExporterRow, source: IecSource): Promise<boolean> {
+  if (outranks(known.iecSource, source) || (known.iecSource === source && source === 'status')) return false;
+  const { rows } = await client.query<{ held: boolean }>(
+    `SELECT EXISTS (SELECT FROM filings f JOIN filing_rows r USING (filing_id)
+       WHERE f.exporter_id = $1 AND r.iec = $2 AND r.held) AS held`,
+    [known.exporterId, known.iec],
+  );
+  return rows[0]?.held === false;
 }
-
-/** Whether a known IEC is replaced by another one of this source. One status record does not outweigh another. */
-const isReplacedBy = ({ iec, iecSource }: KnownIec, source: IecSource): boolean =>
-  iec === null || (!outranks(iecSource, source) && (iecSource !== source || source !== 'status'));
 
 /** Whether one source of an IEC is stronger than another. */
-function outranks(known: IecSource | null, other: IecSource): boolean {
-  return known !== null && IEC_SOURCES.indexOf(known) > IEC_SOURCES.indexOf(other);
+function outranks(one: IecSource | null, other: IecSource | null): boolean {
+  const rank = (source: IecSource | null) => (source === null ? -1 : IEC_SOURCES.indexOf(source));
+  return rank(one) > rank(other);
 }
 
 export async function getExporter(
   db: Queryable,
   exporterId: string,
-  lock: '' | 'FOR SHARE' = '',
+  lock: '' | 'FOR SHARE' | 'FOR NO KEY UPDATE' = '',
 ): Promise<ExporterRow | null> {
   const { rows } = await db.query<ExporterRow>(
     `SELECT ${COLUMNS} FROM exporters WHERE lower(exporter_id) = lower($1) ${lock}`,
@@ -191,7 +168,7 @@ export async function needExporter(db: Queryable, exporterId: string, lock?: 'FO
   throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
 }
 
-/** Locks an exporter against changes of its party and approval policy. Comes before rows in the order of locks. */
+/** Locks an exporter against changes of its IEC and approval policy. Comes before rows in the order of locks. */
 export const lockExporter = (client: Queryable, exporterId: string): Promise<ExporterRow> =>
   needExporter(client, exporterId, 'FOR SHARE');
 
@@ -250,20 +227,29 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
   ]);
 }
 
-/** What a call of fetch-details needs of its client. */
-export interface DetailsCaller {
-  /** The client's IEC, or its party's; null: not known yet. */
-  iecCode: string | null;
-  credentials: CredentialVersion | null;
+/** Whose filings are: the company with this IEC, or, until it is known, the client alone. */
+export interface Company {
+  mode: Mode;
+  iec: string | null;
+  exporterId: string;
 }
 
-/** SQL: the {@link DetailsCaller} of client $1. */
-export const DETAILS_CALLER = `SELECT coalesce(e.iec, p.iec) AS "iecCode", ${credentialsHeld('e.exporter_id')} AS credentials
-    FROM exporters e JOIN parties p USING (party_id) WHERE lower(e.exporter_id) = lower($1)`;
+/** The company's part of fingerprints, and of readings: the IEC, or the client while it is not known. */
+export const companyKey = ({ iec, exporterId }: Pick<Company, 'iec' | 'exporterId'>): string =>
+  iec ?? `exporter:${exporterId}`;
 
-export async function readDetailsCaller(db: Queryable, exporterId: string): Promise<DetailsCaller> {
-  const { rows } = await db.query<DetailsCaller>(DETAILS_CALLER, [exporterId]);
-  return rows[0] ?? { iecCode: null, credentials: null };
+/** SQL: the ids of a company's clients, by its mode, IEC and client. */
+export const clientsOfCompany = (mode: string, iec: string, exporterId: string): string =>
+  `(SELECT exporter_id FROM exporters WHERE (mode = ${mode} AND iec = ${iec}) OR exporter_id = ${exporterId})`;
+
+/** The clients of a company that can be called, with `exporterId` first, whatever its state. */
+export async function callableClients(db: Queryable, { mode, iec, exporterId }: Company): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT exporter_id AS id FROM exporters WHERE mode = $1 AND iec = $2 AND state = 'ready' AND exporter_id <> $3
+      ORDER BY exporter_id`,
+    [mode, iec, exporterId],
+  );
+  return [exporterId, ...rows.map(({ id }) => id)];
 }
 
 function timeOf(iso: string | null = null): Date | null {

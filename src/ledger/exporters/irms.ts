@@ -1,12 +1,11 @@
-import type pg from 'pg';
 import { filingDateFromAnything, isFilingDate } from '../../domain/dates';
 import { canonicalAmount, subtractAmounts } from '../../domain/money';
 import type { HeldIrm } from '../../domain/exporter/balance-sums';
 import { CANCELLED_STATUS } from '../../domain/rules/preflight';
-import { agreedIec, comparableText, irmIdentity, readIec } from '../../domain/identity';
-import { learnIec } from './exporters';
+import { agreedIec, irmKey, readIec } from '../../domain/identity';
+import { clientsOfCompany, type Company } from './exporters';
 import { Conditions } from '../paging';
-import { withTransaction, type Queryable } from '../pool';
+import type { Queryable } from '../pool';
 
 /**
  * The properties of a saved IRM record that the ledger reads (spec: "Saved IRM record"). Others are stored unchanged.
@@ -49,12 +48,15 @@ export interface IrmRow {
   remitterCountry: string | null;
   iec: string | null;
   readAt: Date;
+  /** Since when the client's whole list lacks it; null: it is listed. */
+  missingSince: Date | null;
 }
 
 const COLUMNS = `exporter_id AS "exporterId", irm_number AS "irmNumber", ad_code AS "adCode", ifsc_code AS "ifscCode",
   issue_date AS "issueDate", remittance_date AS "remittanceDate", currency, purpose_code AS "purposeCode",
   amount::text AS amount, available::text AS available, utilized::text AS utilized, status,
-  remitter_name AS "remitterName", remitter_country AS "remitterCountry", iec, read_at AS "readAt"`;
+  remitter_name AS "remitterName", remitter_country AS "remitterCountry", iec, read_at AS "readAt",
+  missing_since AS "missingSince"`;
 
 /** Records per statement, which is a payload of a few hundred kilobytes. */
 const BATCH = 1_000;
@@ -66,47 +68,60 @@ export interface IrmChange {
    * - `balance`: the available amount changed, as it does when something is filed.
    * - `amended`: the remittance itself changed: amount, currency or purpose.
    * - `cancelled`: the status now reads as cancelled; `status`: the status changed otherwise.
+   * - `missing`: a whole list lacks it.
    */
-  what: ('balance' | 'amended' | 'cancelled' | 'status')[];
+  what: ('balance' | 'amended' | 'cancelled' | 'status' | 'missing')[];
 }
 
 /**
- * Stores an exporter's IRMs by their full key (spec: "An IRM number alone is not unique") with the history of their
- * balances, and detects amendments and cancellations, in one transaction. `readAt` is the time of the balances; a
- * record with a later time in the ledger is left unchanged, and the same list again changes nothing. An exporter
- * without a known IEC gets the one on which its IRMs agree.
+ * Stores a client's IRMs by their full key (spec: "An IRM number alone is not unique") with the history of their
+ * balances, and detects amendments and cancellations. `readAt`: the time of the balances; a record with a later time in
+ * the ledger is left unchanged, and the same list again changes nothing. `whole`: the list is complete, so IRMs that it
+ * lacks are missing and have no balance. Requires a transaction.
  */
 export async function saveIrms(
-  pool: pg.Pool,
-  exporterId: string,
-  records: readonly IrmRecord[],
-  readAt: Date,
+  client: Queryable,
+  args: { exporterId: string; records: readonly IrmRecord[]; readAt: Date; whole: boolean },
 ): Promise<{ count: number; changed: IrmChange[] }> {
+  const { exporterId, records, readAt, whole } = args;
   const incoming = new Map(
     records.map((record) => {
       const row = rowOf(exporterId, record, readAt);
-      const irmKey = irmIdentity({ irmNumber: row.irmNumber, irmAdCode: row.adCode });
       const key = JSON.stringify([row.irmNumber, row.adCode, row.ifscCode, row.issueDate]);
-      return [key, { ...row, irmKey, record }];
+      return [key, { ...row, irmKey: irmKey(row.irmNumber), record }];
     }),
   );
   const rows = [...incoming.values()];
-  const changed = await withTransaction(pool, async (client) => {
-    await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 5))', [`irms/${exporterId}`]);
-    const changes: IrmChange[] = [];
-    for (let from = 0; from < rows.length; from += BATCH) {
-      const batch = JSON.stringify(rows.slice(from, from + BATCH));
-      changes.push(...(await client.query<IrmChange>(SAVE, [batch])).rows);
-    }
-    return changes;
-  });
-  const { rows: named } = await pool.query<{ iec: string }>(
-    'SELECT DISTINCT iec FROM irms WHERE exporter_id = $1 AND iec IS NOT NULL LIMIT 2',
-    [exporterId],
-  );
-  await learnIec(pool, { exporterId, iec: agreedIec(named.map(({ iec }) => iec)), source: 'irms', at: readAt });
+  await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 5))', [`irms/${exporterId}`]);
+  const changed: IrmChange[] = [];
+  for (let from = 0; from < rows.length; from += BATCH) {
+    const batch = JSON.stringify(rows.slice(from, from + BATCH));
+    changed.push(...(await client.query<IrmChange>(SAVE, [batch])).rows);
+  }
+  if (whole) changed.push(...(await client.query<IrmChange>(MISSING, [exporterId, readAt])).rows);
   return { count: rows.length, changed };
 }
+
+/** The IEC on which a client's IRMs agree; null: they have none, or several. */
+export async function iecOfIrms(db: Queryable, exporterId: string): Promise<string | null> {
+  const { rows } = await db.query<{ iec: string }>(
+    'SELECT DISTINCT iec FROM irms WHERE exporter_id = $1 AND iec IS NOT NULL AND missing_since IS NULL LIMIT 2',
+    [exporterId],
+  );
+  return agreedIec(rows.map(({ iec }) => iec));
+}
+
+/** SQL: the IRMs of client $1 that a whole list of the balances of $2 lacks. */
+const MISSING = `WITH gone AS (
+    UPDATE irms SET missing_since = $2, available = NULL, utilized = NULL, read_at = $2
+     WHERE exporter_id = $1 AND read_at < $2 AND missing_since IS NULL RETURNING *
+  ), noted AS (
+    INSERT INTO irm_changes (exporter_id, irm_number, ad_code, ifsc_code, issue_date, amount, available, currency, purpose_code,
+       status, what, seen_at)
+    SELECT exporter_id, irm_number, ad_code, ifsc_code, issue_date, amount, NULL, currency, purpose_code, status, 'missing', $2 FROM gone
+    RETURNING irm_number
+  )
+  SELECT irm_number AS "irmNumber", ARRAY['missing'] AS what FROM noted`;
 
 /** Each IRM is looked up separately, because a join would read the IRMs of all exporters. */
 const SAVE = `WITH incoming AS (
@@ -129,7 +144,7 @@ const SAVE = `WITH incoming AS (
        remittance_date = excluded.remittance_date, currency = excluded.currency, purpose_code = excluded.purpose_code,
        amount = excluded.amount, available = excluded.available, utilized = excluded.utilized, status = excluded.status,
        remitter_name = excluded.remitter_name, remitter_country = excluded.remitter_country, iec = excluded.iec,
-       record = excluded.record, read_at = excluded.read_at
+       record = excluded.record, read_at = excluded.read_at, missing_since = NULL
   ), noted AS (
     INSERT INTO irm_changes (exporter_id, irm_number, ad_code, ifsc_code, issue_date, amount, available, currency, purpose_code,
        status, what, seen_at)
@@ -166,48 +181,40 @@ export async function listIrms(
   return rows;
 }
 
-export async function irmsWithNumbers(
-  db: Queryable,
-  exporterId: string,
-  numbers: readonly string[],
-): Promise<IrmRow[]> {
+/** A client's IRMs with these comparable numbers. */
+export async function irmsWithKeys(db: Queryable, exporterId: string, irmKeys: readonly string[]): Promise<IrmRow[]> {
   const { rows } = await db.query<IrmRow>(
-    `SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1 AND ${irmNumberOf('irm_key')} = ANY($2)`,
-    [exporterId, numbers.map(comparableText)],
+    `SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1 AND irm_key = ANY($2)`,
+    [exporterId, irmKeys],
   );
   return rows;
 }
 
-/** SQL: the number in an IRM's identity, by which IRMs and rows are indexed. */
-export const irmNumberOf = (key: string): string => `split_part(${key}, ' ', 1)`;
+/** An IRM of a company, as the client that read it last has it. */
+export interface CompanyIrm extends HeldIrm {
+  /** Its comparable number, by which rows and locks name it. */
+  irmKey: string;
+  /** The whole list of each client lacks it: it has no balance, and a row that names it is refused. */
+  missing: boolean;
+}
 
-/** SQL: whether two identities are equal, in a form that uses the indexes by number. */
-export const sameIrm = (a: string, b: string): string => `${irmNumberOf(a)} = ${irmNumberOf(b)} AND ${a} = ${b}`;
-
-/** SQL: the IRM records with these numbers, of all clients of an exporter's party, each as last read. */
-export const heldIrmsQuery = ({
-  columns,
-  exporterId,
-  numbers,
-}: Record<'columns' | 'exporterId' | 'numbers', string>): string =>
-  `SELECT DISTINCT ON (irm_key, issue_date, ifsc_code) ${columns} FROM irms
-    WHERE exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id =
-            (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower(${exporterId})))
-      AND ${irmNumberOf('irm_key')} = ANY(${numbers})
-    ORDER BY irm_key, issue_date, ifsc_code, read_at DESC`;
-
-/** The IRMs with these numbers, of all clients of the exporter's party, in the form of the balance rules. */
-export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: readonly string[]): Promise<HeldIrm[]> {
-  const { rows } = await db.query<IrmRow>(heldIrmsQuery({ columns: COLUMNS, exporterId: '$1', numbers: '$2' }), [
-    exporterId,
-    irmNumbers.map(comparableText),
-  ]);
-  return rows.map(heldIrmOf);
+/** The IRMs with these comparable numbers, of all clients of a company. A missing one is left out where its number is listed. */
+export async function heldIrms(db: Queryable, company: Company, irmKeys: readonly string[]): Promise<CompanyIrm[]> {
+  const { rows } = await db.query<IrmRow & { irmKey: string }>(
+    `SELECT DISTINCT ON (irm_key, issue_date, ad_code, ifsc_code) ${COLUMNS}, irm_key AS "irmKey"
+       FROM irms WHERE exporter_id IN ${clientsOfCompany('$1', '$2', '$3')} AND irm_key = ANY($4)
+      ORDER BY irm_key, issue_date, ad_code, ifsc_code, missing_since IS NOT NULL, read_at DESC`,
+    [company.mode, company.iec, company.exporterId, irmKeys],
+  );
+  const listed = new Set(rows.filter(({ missingSince }) => missingSince === null).map((row) => row.irmKey));
+  return rows
+    .filter((row) => row.missingSince === null || !listed.has(row.irmKey))
+    .map((row) => ({ ...heldIrmOf(row), irmKey: row.irmKey, missing: row.missingSince !== null }));
 }
 
 /** A missing amount is unknown, not 0, and so is a balance that follows neither from the record nor from its amount. */
 export function heldIrmOf(row: IrmRow): HeldIrm {
-  const { amount, utilized } = row;
+  const { amount, utilized, missingSince } = row;
   const left = amount === null || utilized === null ? amount : subtractAmounts(amount, utilized);
   return {
     irmNumber: row.irmNumber,
@@ -218,7 +225,7 @@ export function heldIrmOf(row: IrmRow): HeldIrm {
     currency: row.currency ?? '',
     purpose: row.purposeCode ?? '',
     amount,
-    available: row.available ?? left,
+    available: missingSince === null ? (row.available ?? left) : null,
     status: row.status,
     readAt: row.readAt.getTime(),
   };
@@ -242,6 +249,7 @@ function rowOf(exporterId: string, record: IrmRecord, readAt: Date): IrmRow {
     remitterCountry: record.remitterCountry,
     iec: readIec(record.iecCode),
     readAt,
+    missingSince: null,
   };
 }
 
