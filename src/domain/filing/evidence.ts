@@ -1,0 +1,67 @@
+/** What speaks against "it was not filed". An entry's name is compared, its text is for people. */
+
+/**
+ * - `certificate`: one that agrees with a row. `irm_fell`: the balance fell by more than is certified on the IRM;
+ *   `irm_rose`: something was given back, which may hide a use; `irm_amended`, `irm_cancelled`; `irm_unread`: the balance
+ *   is not known before or after; `irm_unjudged`: another filing on its way may have used it.
+ * - `reading`: there is no whole reading. `request`: the filing has one; `request_errored`: what it reports failed;
+ *   `request_open`: one of about the same time has no outcome, so the authority is behind.
+ */
+export type EvidenceKind =
+  | 'certificate'
+  | 'irm_fell'
+  | 'irm_rose'
+  | 'irm_amended'
+  | 'irm_cancelled'
+  | 'irm_unread'
+  | 'irm_unjudged'
+  | 'reading'
+  | 'request'
+  | 'request_errored'
+  | 'request_open';
+
+/** One piece of evidence. Its name has no amount and no time, so that only new evidence gets a new name. */
+export interface EvidenceEntry {
+  name: string;
+  text: string;
+}
+
+/** Evidence as `attempts.evidence` stores it. `readAt`: when the reading began that it rests on, ISO 8601. */
+export interface Evidence {
+  readAt: string | null;
+  names: string[];
+  entries: EvidenceEntry[];
+}
+
+/** The name of evidence: its kind and the certificate, IRM or request alone. */
+export const evidenceName = (kind: EvidenceKind, subject: string): string => `${kind}:${subject}`;
+
+export const evidenceEntry = (kind: EvidenceKind, subject: string, text: string): EvidenceEntry => ({
+  name: evidenceName(kind, subject),
+  text,
+});
+
+export const NO_READING = evidenceName('reading', 'none');
+
+/** Evidence without repeated names, in the order of names. */
+export function evidenceOf(entries: readonly EvidenceEntry[], readAt: string | null): Evidence {
+  const byName = new Map(entries.map((entry) => [entry.name, entry]));
+  const names = [...byName.keys()].sort();
+  return { readAt, names, entries: names.flatMap((name) => byName.get(name) ?? []) };
+}
+
+/** The names that were not shown: what has gone since voids nothing, what was added does. */
+export function addedTo(shown: readonly string[], names: readonly string[]): string[] {
+  return names.filter((name) => !shown.includes(name));
+}
+
+/** Wider than the words themselves, because a refusal that is taken for a proof only asks a person. */
+const DUPLICATE =
+  /duplicat|already|previously|\brepeated\b|\bexists for\b|\bhas been (?:filed|generated|issued|processed|submitted|utili[sz]ed)\b/;
+
+/** Whether words of the service may mean that it has the mapping: "duplicate", "already exists", "already generated". */
+export function speaksOfDuplicate(text: string): boolean {
+  // Underscores and capitals separate the words of a code: ALREADY_EXISTS, alreadyExists.
+  const words = text.normalize('NFKC').replace(/[_\s]+/gu, ' ').toLowerCase();
+  return DUPLICATE.test(words);
+}
