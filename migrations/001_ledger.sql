@@ -335,6 +335,8 @@ CREATE INDEX filing_rows_irm ON filing_rows (mode, iec, irm_key);
 CREATE INDEX filing_rows_document ON filing_rows (mode, iec, document_key);
 CREATE INDEX filing_rows_bill ON filing_rows (mode, iec, bill_key) WHERE bill_key <> '';
 CREATE INDEX filing_rows_sent ON filing_rows (mode, iec) WHERE state = 'sent';
+-- Freed rows that an attempt carried, to which certificates may come late.
+CREATE INDEX filing_rows_released ON filing_rows (mode, iec) WHERE state = 'released' AND sent_at IS NOT NULL;
 -- For reports on a range of days. BRIN fits, because rows are settled roughly in the order in which they are stored.
 CREATE INDEX filing_rows_settled ON filing_rows USING brin (settled_at);
 
@@ -389,6 +391,8 @@ CREATE UNIQUE INDEX attempts_request ON attempts (mode, exporter_id, lower(reque
 CREATE INDEX attempts_unknown ON attempts (mode, marked_at) WHERE verdict = 'unknown';
 CREATE INDEX attempts_open ON attempts (mode, marked_at) WHERE request_id IS NOT NULL AND ended_at IS NULL;
 
+CREATE FUNCTION ledger_beat() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT beat FROM ledger';
+
 -- Readings of a company's certificates (fetch-details) and of a client's IRMs. An open one younger than ten minutes is
 -- somebody's lease.
 CREATE TABLE readings (
@@ -397,6 +401,8 @@ CREATE TABLE readings (
   iec          text NOT NULL,
   exporter_id  text NOT NULL,
   began_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- The ledger's beat when it began: whether a settle time was over then is told by clock and beats.
+  beat         bigint NOT NULL DEFAULT ledger_beat(),
   ended_at     timestamptz,
   -- The days of the certificates; null: only IRMs were read.
   from_date    date,
