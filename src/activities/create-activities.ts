@@ -1,20 +1,17 @@
-import { annotateActivities } from './filings/annotate';
-import { attemptActivities } from './filings/attempts';
-import { certificateActivities } from './certificates';
-import { credentialActivities } from './exporters/credentials';
-import { type Deps, settingsActivities } from './dependencies';
-import { endFilingActivities } from './filings/end-filing';
-import { exporterActivities } from './exporters/exporters';
-import { extractionActivities } from '../assistant/extraction/activities';
-import { filingLedgerActivities } from './filings/filing-ledger';
-import { irmActivities } from './exporters/irms';
-import { openFilingActivities } from './filings/open-filing';
-import { pollActivities } from './filings/poll-status';
-import { reconciliationActivities } from './reconciliation';
-import { reportActivities } from './daily-report';
-import { lookActivities } from './filings/looks';
-import { submitActivities } from './filings/submit';
 import { removeOldRows } from '../ledger/retention';
+import { extractionActivities } from '../assistant/extraction/activities';
+import { certificateActivities } from './certificates';
+import { reportActivities } from './daily-report';
+import { type Deps, settingsActivities } from './dependencies';
+import { credentialActivities } from './exporters/credentials';
+import { exporterActivities } from './exporters/exporters';
+import { irmActivities } from './exporters/irms';
+import { advanceActivities } from './filings/advance';
+import { annotateActivities } from './filings/annotate';
+import { pollActivities } from './filings/poll';
+import { submitActivities } from './filings/submit';
+import { readingActivities } from './read-company';
+import { reconciliationActivities } from './reconciliation';
 
 function pruneLedger({ pool, clock }: Deps): Promise<Record<string, number>> {
   return removeOldRows(pool, clock());
@@ -26,13 +23,10 @@ const ACTIVITIES = {
   ...exporterActivities,
   ...credentialActivities,
   ...irmActivities,
-  ...openFilingActivities,
-  ...filingLedgerActivities,
-  ...endFilingActivities,
-  ...attemptActivities,
+  ...advanceActivities,
   ...submitActivities,
   ...pollActivities,
-  ...lookActivities,
+  ...readingActivities,
   ...certificateActivities,
   ...annotateActivities,
   ...reconciliationActivities,

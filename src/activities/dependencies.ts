@@ -1,11 +1,9 @@
 /** The dependencies of activities, and the settings that workflows read through them. */
-import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { FilingApi } from '../api/client';
 import type { createExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
-import type { Cadence } from '../domain/filing/poll-cadence';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import type { Mode, RateClass } from '../domain/names';
@@ -20,18 +18,14 @@ export interface WorkerSettings {
   rateWindowMs: number;
   overdueAfterMs: number;
   settleAfterMs: number;
+  /** How far back an exporter's certificates are read at first. */
+  historyMs: number;
   pollFirstMs: number;
   pollMinMs: number;
   pollMaxMs: number;
   /** The installation has one person, whose two words a day apart count as two persons'. */
   singlePerson: boolean;
 }
-
-/** How fast a worker with these settings may call, and how often it polls. */
-export const cadenceOf = ({ rateWindowMs, pollFirstMs, pollMinMs, pollMaxMs }: WorkerSettings): Cadence => ({
-  rateWindowMs,
-  poll: { firstMs: pollFirstMs, minMs: pollMinMs, maxMs: pollMaxMs },
-});
 
 /** The extraction service; without it every extraction is refused as extraction_unconfigured. */
 export interface ExtractionDependencies {
@@ -63,8 +57,10 @@ export interface Deps {
   searchAttributes: readonly string[];
   /** Calls that wait for a slot, by rate class, over all workers of the key. */
   queueing: () => Promise<ReadonlyMap<RateClass, number>>;
-  /** For signals to filings that wait for credentials or for a late answer, so that they go on at once. */
-  client: () => Client;
+  /** Wakes a filing's run, so that it looks at the ledger at once. Never throws: it looks again by itself. */
+  poke: (workflowId: string) => Promise<void>;
+  /** Wakes a filing's run, or starts one where none is running. Never throws: the hourly sweep does it too. */
+  pokeOrStart: (filingId: string) => Promise<void>;
   /** Undefined: extraction is not configured. */
   extraction?: ExtractionDependencies;
 }

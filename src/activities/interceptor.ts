@@ -4,9 +4,8 @@ import type { Logger } from 'pino';
 import { BudgetStoppedError } from '../budget/ports';
 import { ApiError } from '../api/errors/api-error';
 import { decide, delayMs, type Decision } from '../domain/service/retry-table';
-import { FILING_MISSING } from '../domain/names';
-import { FilingMissing } from '../ledger/filings/filings';
-import { withStepDeadline, LedgerUnavailableError } from '../ledger/unavailable';
+import { FilingMissing } from '../ledger/filings/lock';
+import { LedgerUnavailableError } from '../ledger/unavailable';
 import { failureOf, ledgerUnavailable, refusal } from './application-failure';
 import type { WorkerSettings } from './dependencies';
 
@@ -21,7 +20,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
 
   async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
     try {
-      return await (Context.current().info.isLocal ? withStepDeadline(() => next(input)) : next(input));
+      return await next(input);
     } catch (error) {
       throw this.cast(error);
     }
@@ -61,7 +60,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
         nextRetryDelay: AFTER_SHUTDOWN_MS,
       });
     }
-    if (error instanceof FilingMissing) return refusal(FILING_MISSING, error.message);
+    if (error instanceof FilingMissing) return refusal('filing_missing', error.message);
     if (error instanceof LedgerUnavailableError) {
       const { code } = error;
       this.options.logger.warn(
@@ -71,7 +70,8 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
       return ledgerUnavailable(error, info.attempt);
     }
     this.options.logger.error({ activity: info.activityType, err: error }, 'activity failed unexpectedly');
-    return error;
+    // A step on the ledger fails its workflow task at once, which is seen; it would be retried in silence otherwise.
+    return info.isLocal ? refusal('unexpected', error instanceof Error ? error.message : String(error)) : error;
   }
 }
 

@@ -1,8 +1,6 @@
 /** The workflow types of the bundle. Callers in any SDK use these names. */
 export { changeExporter } from './one-step';
 export { fileRemittances } from './file-remittances';
-export { collectCertificates } from './collect-certificates';
-export { followEndedFiling } from './follow-ended-filing';
 export { dailyReport, extractDocument, maintainLedger } from './one-step';
 export { onboardExporter } from './onboard-exporter';
 export { reconcile } from './reconcile';

@@ -2,18 +2,14 @@
 import type { z } from 'zod';
 import { noFindings } from '../domain/reconciliation/findings';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { ExporterProgress, FileInput, FilingResult } from '../domain/contracts';
-import type { AbandonArgs, ApproveArgs, ResolveArgs, submitCredentialsArgs } from '../domain/update-contracts';
+import type { ExporterProgress, FilingResult } from '../domain/contracts';
+import type { submitCredentialsArgs } from '../domain/update-contracts';
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 
 export const filingQuery = defineQuery<FilingResult>('filing');
 
-/** Update-with-start of `fileRemittances`: answers once it is recorded or refused; fails with `reference_taken`. */
-export const fileUpdate = defineUpdate<FilingResult, [FileInput]>('file');
-
-export const approveUpdate = defineUpdate<FilingResult, [ApproveArgs]>('approve');
-export const resolveUpdate = defineUpdate<FilingResult, [ResolveArgs]>('resolve');
-export const abandonUpdate = defineUpdate<FilingResult, [AbandonArgs]>('abandon');
+/** Wakes a filing's run: something happened that it should read in the ledger. */
+export const pokeSignal = defineSignal('poke');
 
 export const exporterQuery = defineQuery<ExporterProgress>('exporter');
 
@@ -21,12 +17,6 @@ export const exporterQuery = defineQuery<ExporterProgress>('exporter');
 export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [z.infer<typeof submitCredentialsArgs>]>(
   'submitCredentials',
 );
-
-/** Sent by an activity to every filing that waits for credentials, once newer ones are valid. */
-export const credentialsRenewedSignal = defineSignal<[{ version: number }]>('credentialsRenewed');
-
-/** Sent by the submit activity when it stores the service's answer after the run gave up waiting for it. */
-export const answerStoredSignal = defineSignal<[{ attemptId: string }]>('answerStored');
 
 export const reconciliationQuery = defineQuery<ReconcileResult>('reconciliation');
 

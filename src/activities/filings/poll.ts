@@ -1,0 +1,56 @@
+import { ApiError } from '../../api/errors/api-error';
+import { pollDelayMs } from '../../domain/filing/poll-times';
+import { readOpenRequests, storeRecord, type OpenRequest } from '../../ledger/filings/records';
+import { withTransaction } from '../../ledger/pool';
+import { notYet } from '../application-failure';
+import { withHeartbeat } from '../call-context';
+import type { Deps } from '../dependencies';
+import { withCredentials } from '../exporters/credential-guard';
+
+/**
+ * POST /genebrc/status for the open requests of a filing. Returns once a record is stored that the run has to judge, or
+ * when `until` (epoch ms) is over; otherwise it is tried again after the time that fits the request's age.
+ */
+async function pollStatus(
+  deps: Deps,
+  { filingId, exporterId, until }: { filingId: string; exporterId: string; until: number },
+): Promise<{ news: boolean }> {
+  const { pool, settings } = deps;
+  const { requests, openRequests, now } = await readOpenRequests(pool, filingId);
+  if (requests.length === 0 || now >= until) return { news: false };
+  let news = false;
+  let delayMs = Infinity;
+  for (const request of requests) {
+    const { ageMs, polledAgoMs } = request;
+    const due = pollDelayMs({ ...settings, ageMs: ageMs - (polledAgoMs ?? ageMs), openRequests });
+    const leftMs = polledAgoMs === null ? settings.pollFirstMs - ageMs : due - polledAgoMs;
+    if (leftMs <= 0) {
+      news = (await ask(deps, filingId, exporterId, request)) || news;
+      delayMs = Math.min(delayMs, pollDelayMs({ ...settings, ageMs, openRequests }));
+    } else delayMs = Math.min(delayMs, leftMs);
+  }
+  if (news) return { news };
+  throw notYet('The authority has not answered yet.', Math.max(1_000, Math.min(delayMs, until - now)));
+}
+
+/** Asks for one request. A denial is kept as such: 404 proves nothing before a settle time. @returns whether it is news */
+async function ask(
+  deps: Deps,
+  filingId: string,
+  exporterId: string,
+  { number, requestId }: OpenRequest,
+): Promise<boolean> {
+  const { pool, api } = deps;
+  const query = { platformCustomerId: exporterId, requestId };
+  const call = () => withHeartbeat(exporterId, (context) => api.status(query, context));
+  const record = await withCredentials(deps, exporterId, call).catch((error: unknown) => {
+    if (error instanceof ApiError && DENIALS.includes(error.kind)) return null;
+    throw error;
+  });
+  return withTransaction(pool, (client) => storeRecord(client, { filingId, number, requestId, record }));
+}
+
+/** Answers that deny a request: it does not exist, or its id is not well-formed. */
+const DENIALS: readonly ApiError['kind'][] = ['request_not_found', 'validation_failed', 'not_found'];
+
+export const pollActivities = { pollStatus };
