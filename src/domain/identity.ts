@@ -1,4 +1,4 @@
-/** Identities of texts, exporters, IRMs and mappings, for comparing only; what is sent keeps its spelling. */
+/** Comparable forms of texts, ids, IRMs, documents and mappings; what is sent keeps its spelling. */
 import { filingDateFromAnything } from './dates';
 import { FIELD_NAMES, MAPPING_FIELDS } from './filing/mapping';
 import type { ExtraValues, Mapping, MappingField, MappingRow } from './filing/mapping';
@@ -8,12 +8,18 @@ import { normaliseHeader } from './rules/columns';
 /** White space, control and format characters, and others that are invisible (zero-width, fillers, half surrogates). */
 const INVISIBLE = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
+/** Every hyphen, dash and minus, and every slash of either direction. */
+const DASH = /[\p{Pd}\u02d7\u2043\u2212\u2796]/gu;
+const SLASH = /[\\\u2044\u2215\u2571\u2572\u27cb\u27cd\u29f5\u29f8\u29f9]/gu;
+
 /**
- * A text in comparable form. Leading zeros are dropped from texts of digits only, as spreadsheets do. Where this treats
- * two different texts as equal, a filing is refused, which is the safe mistake.
+ * A text in comparable form: without case, blanks and format characters; every dash is `-`, every slash `/`. Leading
+ * zeros are dropped from texts of digits only, as spreadsheets do. Where this treats two different texts as equal, a
+ * filing is refused, which is the safe mistake.
  */
 export function comparableText(text: string): string {
-  const plain = withoutInvisible(withoutInvisible(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
+  const upper = withoutInvisible(withoutInvisible(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
+  const plain = upper.replace(DASH, '-').replace(SLASH, '/');
   return /^\d+$/.test(plain) ? plain.replace(/^0+(?=\d)/, '') : plain;
 }
 
@@ -45,9 +51,37 @@ export function agreedIec(texts: readonly (string | null)[]): string | null {
   return named.size === 1 && iec !== undefined ? iec : null;
 }
 
+/** What identifies an IRM for rows, holds and locks: its number alone, because a bank merger changes AD code and IFSC. */
+export const irmKey = (irmNumber: string): string => comparableText(irmNumber);
+
+/** A document or bill number in comparable form; empty if there is none. */
+export const documentKey = (number: string | null): string => comparableText(number ?? '');
+export const billKey = (number: string | null): string => comparableText(number ?? '');
+
+/**
+ * Whether a document number has only printable ASCII characters in comparable form. Others (a Cyrillic A) look like one
+ * and would let a mapping pass beside itself.
+ */
+export const isPlainNumber = (number: string): boolean => /^[\x21-\x7e]+$/.test(comparableText(number));
+
+/**
+ * The identity of a mapping: mode, company, IRM number and document number. Nothing else, because a mapping with another
+ * date, amount or bill number may be the same one. `company`: the IEC, or `exporter:ID` until it is known.
+ */
+export const fingerprintOf = (of: {
+  mode: string;
+  company: string;
+  irmNumber: string;
+  documentNumber: string;
+}): string => JSON.stringify([of.mode, of.company, irmKey(of.irmNumber), documentKey(of.documentNumber)]);
+
+/** The company part of a fingerprint. */
+export const companyOf = ({ iec, exporterId }: { iec: string | null; exporterId: string }): string =>
+  iec ?? `exporter:${comparableId(exporterId)}`;
+
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 
-/** An IRM's number and AD code; not its date, because an IRM has two and a row may give either. */
+/** Distinguishes IRM records of one number by their AD code; not by date, because a row may give either of the two. */
 export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
   return `${comparableText(irmNumber)} ${comparableText(irmAdCode)}`;
 }
@@ -77,18 +111,6 @@ export const certificateOfMapping = ({
   mappedIRMAmountFCC: amount,
   irmFCC: currency,
 }: Mapping): string | null => certificateIdentity({ document, date, amount, currency });
-
-/** The identity of a mapping within its party: IRM, document with date, and mapped amount. */
-export function mappingIdentity(
-  mapping: IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>,
-): string {
-  return JSON.stringify([
-    irmIdentity(mapping),
-    comparableText(mapping.sbCumInvoiceNumber),
-    comparableDate(mapping.sbCumInvoiceDate),
-    canonicalAmount(mapping.mappedIRMAmountFCC),
-  ]);
-}
 
 /** Names one IRM of an exporter; also the cursor of a page of IRMs. */
 export const irmCursor = (irm: Record<'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmIssueDate', string>): string =>

@@ -77,5 +77,22 @@ export function atMostTwoDecimals(amount: Amount): boolean {
   return new Money(amount).decimalPlaces() <= 2;
 }
 
+/** Currencies without decimals, and with three (ISO 4217); all others have two. */
+const WHOLE_ONLY = new Set('BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'.split(' '));
+const THREE_DECIMALS = new Set('BHD IQD JOD KWD LYD OMR TND'.split(' '));
+
+/** How many decimals amounts of a currency have. */
+export function decimalsOf(currency: string): number {
+  const code = currency.trim().toUpperCase();
+  return WHOLE_ONLY.has(code) ? 0 : THREE_DECIMALS.has(code) ? 3 : 2;
+}
+
+/** Whether an amount has no more decimals than its currency, so that no two amounts are one after rounding. */
+export function fitsCurrency(amount: Amount, currency: string): boolean {
+  // Fast path for nearly every amount: no decimal is constructed.
+  if (/^\d+$/.test(String(amount))) return true;
+  return new Money(amount).decimalPlaces() <= decimalsOf(currency);
+}
+
 /** The share that banks may deduct as charges: amounts that differ by no more may be the same payment. */
 export const BANK_CHARGES = 0.02;

@@ -2,9 +2,12 @@ import fc from 'fast-check';
 import {
   agreedIec,
   canonicalContent,
+  companyOf,
   comparableText,
+  fingerprintOf,
   irmIdentity,
-  mappingIdentity,
+  irmKey,
+  isPlainNumber,
   readIec,
   sameId,
   irmCursor,
@@ -13,7 +16,10 @@ import {
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { mapping } from '../../dev/sample-mapping';
 
-const of = (changes: Partial<Mapping> = {}) => mappingIdentity(mapping(changes));
+const of = (changes: Partial<Mapping> = {}, company = 'AAGCM4521K') => {
+  const { irmNumber, sbCumInvoiceNumber: documentNumber } = mapping(changes);
+  return fingerprintOf({ mode: 'test', company, irmNumber, documentNumber });
+};
 
 describe('a comparable text', () => {
   it.each([
@@ -28,6 +34,8 @@ describe('a comparable text', () => {
     ['００７', '7'],
     ['0 07', '7'],
     ['00', '0'],
+    ['INV\u2010\u2013\u2014\u2212\ufe63\uff0d1', 'INV------1'],
+    ['INV\u2044\u2215\uff0f\\1', 'INV////1'],
     ['', ''],
   ])('of %j is %j', (text, expected) => expect(comparableText(text)).toBe(expected));
 
@@ -63,42 +71,52 @@ describe('an IRM', () => {
   });
 });
 
-describe('the identity of a mapping', () => {
-  it.each<[string, Partial<Mapping>]>([
-    ['the IRM', { irmNumber: 'IRM2026000002' }],
-    ['the AD code', { irmAdCode: '0510002' }],
-    ['the document', { sbCumInvoiceNumber: '1234568' }],
-    ['the document date', { sbCumInvoiceDate: '04012026' }],
-    ['the mapped amount', { mappedIRMAmountFCC: 7999.99 }],
-  ])('differs with %s', (_, changes) => expect(of(changes)).not.toBe(of()));
+describe('the fingerprint of a mapping', () => {
+  it.each<[string, string]>([
+    ['the IRM', of({ irmNumber: 'IRM2026000002' })],
+    ['the document', of({ sbCumInvoiceNumber: '1234568' })],
+    ['the company', of({}, 'AAGCM4522K')],
+    [
+      'the mode',
+      fingerprintOf({ mode: 'live', company: 'AAGCM4521K', irmNumber: 'IRM2026000001', documentNumber: '1234567' }),
+    ],
+  ])('differs with %s', (_, other) => expect(other).not.toBe(of()));
 
   it.each<[string, Partial<Mapping>]>([
-    ['the IFSC', { irmIfscCode: 'HDFC0000002' }],
-    ['which of its two dates the IRM is given', { irmDt: '06012026' }],
-    ['the serial number', { serialNo: 9 }],
+    ['the AD code and the IFSC, which a bank merger changes', { irmAdCode: '0510002', irmIfscCode: 'HDFC0000002' }],
+    ['the dates', { irmDt: '06012026', sbCumInvoiceDate: '04012026' }],
+    ['the mapped amount', { mappedIRMAmountFCC: 7999.99 }],
     ['the bill number', { billNo: 'OTHER' }],
-    ['the port', { portCode: 'INMAA1' }],
-    ['the purpose', { irmPurposeCode: 'P0103' }],
-    ['the declared value of the document', { sbCumInvoiceValueinFCC: 9000 }],
-    ['the remittance amount', { irmRemitAmtFCC: 9000 }],
-    ['blanks, case and width of the IRM', { irmNumber: ' ｉrm2026 000001 ', irmAdCode: '510001' }],
+    ['blanks, case and width of the IRM', { irmNumber: ' ｉrm2026 000001 ' }],
     ['leading zeros of the document', { sbCumInvoiceNumber: '01234567' }],
     ['zero-width characters in the document', { sbCumInvoiceNumber: '123\u200b4567' }],
-    ['the form of the document date', { sbCumInvoiceDate: '2026-01-03' }],
   ])('is the same whatever %s', (_, changes) => expect(of(changes)).toBe(of()));
+
+  it('names the exporter until its IEC is known', () => {
+    expect(companyOf({ iec: null, exporterId: ' E-1' })).toBe('exporter:e-1');
+    expect(companyOf({ iec: 'AAGCM4521K', exporterId: 'e-1' })).toBe('AAGCM4521K');
+  });
 
   it('cannot be made equal by moving text from one field to the next', () => {
     const text = fc.string({ maxLength: 4 });
     fc.assert(
       fc.property(text, text, text, (a, b, c) => {
-        const same = (left: string, right: string) => comparableText(left) === comparableText(right);
-        fc.pre(!same(`${a}${b}`, a) || !same(`${b}${c}`, c));
-        expect(of({ sbCumInvoiceNumber: `${a}${b}`, sbCumInvoiceDate: c })).not.toBe(
-          of({ sbCumInvoiceNumber: a, sbCumInvoiceDate: `${b}${c}` }),
+        fc.pre(irmKey(`${a}${b}`) !== irmKey(a));
+        expect(of({ irmNumber: `${a}${b}`, sbCumInvoiceNumber: c })).not.toBe(
+          of({ irmNumber: a, sbCumInvoiceNumber: `${b}${c}` }),
         );
       }),
     );
   });
+});
+
+describe('a document number', () => {
+  it.each(['INV-1', 'inv\u20131', 'ＩＮＶ／１', ' 1234567 ', 'SB\u00a01'])('may be %j', (number) =>
+    expect(isPlainNumber(number)).toBe(true),
+  );
+  it.each(['', '\u200b', 'INV-А1', 'ΙNV-1', 'INV-1é', 'INV٣', 'INV\u30fc1'])('may not be %j', (number) =>
+    expect(isPlainNumber(number)).toBe(false),
+  );
 });
 
 it('takes exporter ids for one in either case', () => {

@@ -3,6 +3,7 @@ import {
   atMostTwoDecimals,
   canonicalAmount,
   compareAmounts,
+  fitsCurrency,
   formatAmount,
   isAmount,
   subtractAmounts,
@@ -28,6 +29,26 @@ test('formatting adds decimals and never rounds any away', () =>
   expect([10, '1234.5', 0.125].map(formatAmount)).toEqual(['10.00', '1234.50', '0.125']));
 test('two decimals are the scale of the annexure', () =>
   expect([1234.56, '1234.5600', 0.005].map(atMostTwoDecimals)).toEqual([true, true, false]));
+test('amounts have no more decimals than their currency', () => {
+  for (const [amount, currency] of [
+    [100.1, 'USD'],
+    ['100.10', 'usd '],
+    [100, 'JPY'],
+    ['100.00', 'JPY'],
+    [100.123, 'KWD'],
+    [0.1 + 0.2 - 0.3 === 0 ? 0 : 0.3, 'EUR'],
+  ] as const)
+    expect([amount, currency, fitsCurrency(amount, currency)]).toEqual([amount, currency, true]);
+  for (const [amount, currency] of [
+    [100.101, 'USD'],
+    [100.0999, 'USD'],
+    [100.5, 'JPY'],
+    [100.1234, 'KWD'],
+    [0.1 + 0.2, 'EUR'],
+    [1e-7, 'XXX'],
+  ] as const)
+    expect([amount, currency, fitsCurrency(amount, currency)]).toEqual([amount, currency, false]);
+});
 test('amount text is digits with an optional point', () => {
   expect([0, 12.5, '12.5', '-3', '.5', '10.'].filter((good) => !isAmount(good))).toEqual([]);
   expect(['', '1,000', '1e3', ' 1', 'NaN', Number.NaN, Number.POSITIVE_INFINITY, null].filter(isAmount)).toEqual([]);

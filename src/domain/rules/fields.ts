@@ -4,7 +4,8 @@ import { isFilingDate } from '../dates';
 import { errorAt, warningsAt, type Finding } from './finding';
 import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../filing/mapping';
 import type { MappingField, ExtraValues, Mapping, MappingRow } from '../filing/mapping';
-import { atMostTwoDecimals } from '../money';
+import { isPlainNumber } from '../identity';
+import { atMostTwoDecimals, decimalsOf, fitsCurrency } from '../money';
 import {
   UNWRITABLE,
   controlCharacter,
@@ -53,7 +54,7 @@ const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);
 export function checkFields(row: UncheckedRow): Finding[] {
   return FIELD_NAMES.filter((field) => !row.failed.has(field)).flatMap((field) => {
     const value = row.mapping[field];
-    if (hasValue(value)) return checkValue(row.row, field, value);
+    if (hasValue(value)) return checkValue(row, field, value);
     return NULLABLE_FIELDS.has(field) ? [] : [errorAt(row.row, field, 'missing', missing(field, hintOf(field, row)))];
   });
 }
@@ -64,12 +65,12 @@ function hintOf(field: MappingField, { mapping: { uploadType } }: UncheckedRow):
   return `${UPLOAD_TYPES[uploadType]} (${uploadType}) needs one too, and the specification does not say which. Write that of your earlier filings of this type, or ask the service`;
 }
 
-function checkValue(row: number, field: MappingField, value: unknown): Finding[] {
+function checkValue({ row, mapping }: UncheckedRow, field: MappingField, value: unknown): Finding[] {
   switch (MAPPING_FIELDS[field]) {
     case 'integer':
       return checkInteger(row, field, value);
     case 'amount':
-      return checkAmount(row, field, value);
+      return checkAmount(row, field, value, mapping[field === 'sbCumInvoiceValueinFCC' ? 'sbCumInvoiceFCC' : 'irmFCC']);
     case 'date':
       return isFilingDate(value) ? [] : [errorAt(row, field, 'invalid_date', invalidDate(field, value))];
     case 'yesNo':
@@ -95,10 +96,14 @@ function checkInteger(row: number, field: MappingField, value: unknown): Finding
   return [];
 }
 
-function checkAmount(row: number, field: MappingField, value: unknown): Finding[] {
+function checkAmount(row: number, field: MappingField, value: unknown, currency?: string): Finding[] {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
     const message = invalidNumber(field, value, 'Write an amount that is not negative.');
     return [errorAt(row, field, 'invalid_number', message)];
+  }
+  if (typeof currency === 'string' && !fitsCurrency(value, currency)) {
+    const message = `${field} ${value} has more than the ${decimalsOf(currency)} decimals of ${quoted(currency)}. Round it as the bank did.`;
+    return [errorAt(row, field, 'too_many_decimals', message)];
   }
   const isExact = atMostTwoDecimals(value);
   return warningsAt(row, field, {
@@ -109,11 +114,22 @@ function checkAmount(row: number, field: MappingField, value: unknown): Finding[
   });
 }
 
+/** The annexure's longest text has 50 characters; numbers in comparable form are keys of the ledger. */
+const LONGEST_TEXT = 250;
+
 function checkText(row: number, field: MappingField, value: unknown): Finding[] {
   if (typeof value !== 'string') {
     return [errorAt(row, field, 'invalid_text', invalidText(field, value, 'Write it as text, in quotes.'))];
   }
   if (UNWRITABLE.test(value)) return [errorAt(row, field, 'control_character', controlCharacter(field, value))];
+  if (value.length > LONGEST_TEXT) {
+    const message = `${field} has ${value.length} characters. No field takes more than ${LONGEST_TEXT}.`;
+    return [errorAt(row, field, 'text_too_long', message)];
+  }
+  if (field === 'sbCumInvoiceNumber' && !isPlainNumber(value)) {
+    const message = `sbCumInvoiceNumber ${quoted(value)} has characters that are no letters A to Z, digits or signs of a plain keyboard, although they may look like them. Type it again.`;
+    return [errorAt(row, field, 'document_characters', message)];
+  }
   const form = FORMS[field];
   const named = `${field} ${quoted(value)}`;
   return warningsAt(row, field, {

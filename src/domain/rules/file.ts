@@ -4,8 +4,8 @@ import { allowDuplicate } from './duplicates';
 import { groupBy } from '../values';
 import { MAX_FILING_BYTES, MAX_FILING_ROWS, MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { utf8Bytes } from '../text';
-import { comparableDate, comparableText, irmIdentity, mappingIdentity } from '../identity';
-import { type Amount, amountText, compareAmounts, isAmount, sumAmounts } from '../money';
+import { billKey, comparableDate, comparableText, documentKey, irmIdentity, irmKey } from '../identity';
+import { type Amount, amountText, canonicalAmount, compareAmounts, isAmount, sumAmounts } from '../money';
 import type { Mapping } from '../filing/mapping';
 import { hasValue, type UncheckedRow } from './fields';
 import { listed, TOO_MUCH_TEXT } from './value-messages';
@@ -75,26 +75,41 @@ function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
   });
 }
 
-/** The identity of a row's mapping; undefined while a part of it is missing. */
-function mappingKey(row: UncheckedRow): string | undefined {
-  const { irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = row.mapping;
-  const texts = [irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate];
-  if (!texts.every(isFilled) || !isAmount(mappedIRMAmountFCC)) return undefined;
-  return mappingIdentity(row.mapping as Mapping);
+/** IRM and document of a row, as the fingerprint of its mapping has them; undefined while one is missing. */
+function mappingKey({ mapping: { irmNumber, sbCumInvoiceNumber } }: UncheckedRow): string | undefined {
+  if (!isFilled(irmNumber) || !isFilled(sbCumInvoiceNumber)) return undefined;
+  return JSON.stringify([irmKey(irmNumber), documentKey(sbCumInvoiceNumber)]);
 }
 
+/** What tells two rows of one mapping apart. */
+function tellingKey({ mapping: { billNo, mappedIRMAmountFCC: amount } }: UncheckedRow): string {
+  return JSON.stringify([billKey(billNo ?? null), isAmount(amount) ? canonicalAmount(amount) : null]);
+}
+
+/** Rows of one mapping stand beside each other where bill number or amount differ; rows that are all equal do not. */
 function checkDuplicates(unchecked: readonly UncheckedRow[], { permitted = new Set() }: FileContext): Finding[] {
-  const repeats = [...groupBy(unchecked, mappingKey).values()].flatMap(([first, ...others]) =>
-    others.map((row) => ({ row, first })),
+  const groups = [...groupBy(unchecked, mappingKey).values()].filter((group) => group.length > 1);
+  const repeats = groups.flatMap((group) =>
+    [...groupBy(group, tellingKey).values()].flatMap(([first, ...others]) => others.map((row) => ({ row, first }))),
+  );
+  const equal = new Set(repeats.map(({ row }) => row));
+  const beside = groups.flatMap(([first, ...others]) =>
+    others.flatMap((row) => (equal.has(row) ? [] : { row, first })),
   );
   const rows = repeats.map(({ row }) => row.row);
-  return repeats.map(({ row, first }) => {
-    const message = `This row maps the same IRM to the same document with the same amount as row ${first.row}, which mints a second certificate.`;
-    if (permitted.has(row.row)) return warningAt(row.row, null, 'duplicate_mapping', message);
-    const option = allowDuplicate(rows);
-    const advice = `Remove one of them, or correct the amount; where both are meant (two invoices on one shipping bill, equal tranches), give --allow-duplicate ${option}.`;
-    return { ...errorAt(row.row, null, 'duplicate_mapping', `${message} ${advice}`), allowDuplicate: option };
-  });
+  return [
+    ...beside.map(({ row, first }) => {
+      const message = `This row maps the same IRM to the same document as row ${first.row}, with another amount or bill number. Check that both are meant: each gets a certificate.`;
+      return warningAt(row.row, null, 'mapping_beside', message);
+    }),
+    ...repeats.map(({ row, first }) => {
+      const message = `This row maps the same IRM to the same document with the same amount and bill number as row ${first.row}, which mints a second certificate.`;
+      if (permitted.has(row.row)) return warningAt(row.row, null, 'duplicate_mapping', message);
+      const option = allowDuplicate(rows);
+      const advice = `Remove one of them, or correct the amount or bill number; where both are meant (equal tranches), give --allow-duplicate ${option}.`;
+      return { ...errorAt(row.row, null, 'duplicate_mapping', `${message} ${advice}`), allowDuplicate: option };
+    }),
+  ];
 }
 
 function isFilled(text: unknown): text is string {

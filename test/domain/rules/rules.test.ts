@@ -29,7 +29,9 @@ describe('rules of one row', () => {
     [{ branchSlNo: -1 }, 'error 2 branchSlNo invalid_number'],
     [{ irmRemitAmtFCC: Number.NaN }, 'error 2 irmRemitAmtFCC invalid_number'],
     [{ mappedIRMAmountFCC: -5 }, 'error 2 mappedIRMAmountFCC invalid_number'],
-    [{ mappedIRMAmountFCC: 0.125 }, 'warning 2 mappedIRMAmountFCC amount_decimals'],
+    [{ mappedIRMAmountFCC: 0.125 }, 'error 2 mappedIRMAmountFCC too_many_decimals'],
+    [{ mappedIRMAmountFCC: 100.0999 }, 'error 2 mappedIRMAmountFCC too_many_decimals'],
+    [{ billNo: 'B'.repeat(251) }, 'error 2 billNo text_too_long'],
     [{ mappedIRMAmountFCC: 0 }, 'warning 2 mappedIRMAmountFCC amount_zero'],
     [{ irmDt: '31022026' }, 'error 2 irmDt invalid_date'],
     [{ irmDt: '2026-01-05' }, 'error 2 irmDt invalid_date'],
@@ -72,6 +74,16 @@ describe('rules of one row', () => {
     ]);
   });
 
+  test('a document number has plain characters only; an amount the decimals of its currency', () => {
+    expect(check({ uploadType: 103, sbCumInvoiceNumber: 'INV-А1' })).toContain(
+      'error 2 sbCumInvoiceNumber document_characters',
+    );
+    expect(check({ uploadType: 103, sbCumInvoiceNumber: 'inv\u20131' })).toEqual([]);
+    const yen = { irmFCC: 'JPY', sbCumInvoiceFCC: 'JPY', sbCumInvoiceValueinFCC: 8000 };
+    expect(check({ ...yen, mappedIRMAmountFCC: 100.5 })).toEqual(['error 2 mappedIRMAmountFCC too_many_decimals']);
+    expect(check({ ...yen, mappedIRMAmountFCC: 100 })).toEqual([]);
+  });
+
   test('every message is a sentence that names the field', () => {
     const findings = checkRows([mappingRow({ irmNumber: '', isVostro: 'maybe', irmDt: 'soon' }, 2)]);
     expect(findings.map(({ message }) => message)).toEqual([
@@ -86,16 +98,20 @@ describe('rules between rows', () => {
   test('the same mapping twice would mint a second certificate', () => {
     const row = { irmRemitAmtFCC: 20000, sbCumInvoiceValueinFCC: 20000 };
     expect(check(row, row)).toEqual(['error 3 null duplicate_mapping']);
-    expect(check(row, { ...row, mappedIRMAmountFCC: 7999 })).toEqual([]);
+    expect(check(row, { ...row, sbCumInvoiceDate: '04012026', irmAdCode: '0510002' })).toContain(
+      'error 3 null duplicate_mapping',
+    );
+    expect(check(row, { ...row, mappedIRMAmountFCC: 7999 })).toEqual(['warning 3 null mapping_beside']);
+    expect(check(row, { ...row, billNo: 'EXP/2026/002' })).toEqual(['warning 3 null mapping_beside']);
     expect(
       brief(checkRows([mappingRow(row, 2), mappingRow({ ...row, serialNo: 2 }, 3)], { permitted: new Set([3]) })),
     ).toEqual(['warning 3 null duplicate_mapping']);
   });
 
   test('serial numbers are unique', () => {
-    expect(check({ serialNo: 7, mappedIRMAmountFCC: 100 }, { serialNo: 7, mappedIRMAmountFCC: 200 })).toEqual([
-      'error 3 serialNo duplicate_serial',
-    ]);
+    expect(check({ serialNo: 7 }, { serialNo: 7, irmNumber: 'IRM2026000002', mappedIRMAmountFCC: 0.5 })).toEqual(
+      expect.arrayContaining(['error 3 serialNo duplicate_serial']),
+    );
   });
 
   test('rows of several submissions may count beyond 999: each submission numbers its own', () => {
@@ -116,7 +132,7 @@ describe('rules between rows', () => {
   test('upload types agree with the filing, or with each other', () => {
     const rows = [
       mappingRow({}, 2),
-      mappingRow({ serialNo: 2, uploadType: 103, portCode: 'INMAA1', mappedIRMAmountFCC: 1 }, 3),
+      mappingRow({ serialNo: 2, uploadType: 103, irmNumber: 'IRM2026000002', mappedIRMAmountFCC: 1 }, 3),
     ];
     expect(brief(checkRows(rows))).toEqual(['error 3 uploadType upload_type_differs']);
     expect(brief(checkRows(rows, { uploadType: 103 }))).toEqual(['error 2 uploadType upload_type_differs']);
@@ -132,7 +148,7 @@ describe('rules between rows', () => {
 
   test('rows that state two amounts of one remittance warn, and the larger one bears them', () => {
     const one = { mappedIRMAmountFCC: 4000, sbCumInvoiceValueinFCC: 20000 };
-    const other = { ...one, mappedIRMAmountFCC: 7000, irmRemitAmtFCC: 11000 };
+    const other = { ...one, sbCumInvoiceNumber: '1234568', mappedIRMAmountFCC: 7000, irmRemitAmtFCC: 11000 };
     const differs = 'warning 3 irmRemitAmtFCC remittance_differs';
     expect(check(one, other)).toEqual([differs]);
     const more = check(one, { ...other, mappedIRMAmountFCC: 7000.01 });
