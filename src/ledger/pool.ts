@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { NO_TRACES, type SpanAttributes, type Tracer } from '../telemetry/tracer';
-import { asLedgerError, beginStatement, connectFailure, LedgerUnavailableError, timeLeft } from './unavailable';
+import { asLedgerError, connectFailure, LedgerUnavailableError } from './unavailable';
 
 /** What runs a statement: a pool, or a client inside a transaction. An undefined value becomes NULL. */
 export type Queryable = Pick<pg.Pool, 'query'>;
@@ -127,8 +127,6 @@ function rethrowTranslated(error: unknown): never {
 class LedgerPool extends pg.Pool {
   /** Connections opened before this lead to a server that has become read-only. */
   private staleBefore = 0;
-  /** Until then a step with a deadline fails at once. */
-  private awayUntil = 0;
 
   constructor(config: pg.PoolConfig) {
     super(config);
@@ -142,55 +140,22 @@ class LedgerPool extends pg.Pool {
 
   /** After a failover all connections lead to the old server, so they are replaced instead of tried one by one. */
   private async freshClient(checkOut: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
-    const left = timeLeft();
-    if (left !== undefined && performance.now() < this.awayUntil) {
-      throw new LedgerUnavailableError('away', false, new Error('no connection could be made a moment ago'));
-    }
     for (;;) {
-      const client = await withTimeout(left, checkOut()).catch((error: unknown) => {
-        this.awayUntil = performance.now() + AWAY_MS;
+      const client = await checkOut().catch((error: unknown) => {
         throw connectFailure(error);
       });
-      this.awayUntil = 0;
       if (!(client instanceof LedgerClient) || client.openedAt > this.staleBefore) return client;
       client.release(true);
     }
   }
 
   private async queryOnce(args: unknown[]): Promise<unknown> {
-    if (timeLeft() !== undefined && isWrite(args[0])) {
-      throw new Error(
-        'A write of a step with a deadline needs withTransaction: alone, it might wait for a lock beyond it.',
-      );
-    }
     return withConnection(this, ({ query }) => (query as AnyQuery)(...args));
   }
 }
 
-/** The connection, or a failure if there was none in time; a later one goes back to the pool. */
-async function withTimeout(ms: number | undefined, connecting: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
-  if (ms === undefined) return connecting;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      connecting.then(
-        (client) => client.release(),
-        () => undefined,
-      );
-      reject(new LedgerUnavailableError('timeout', false, new Error('no connection within the time of the step')));
-    }, ms);
-  });
-  return Promise.race([connecting, late]).finally(() => clearTimeout(timer));
-}
-
-/** How long steps with a deadline fail at once after a failed connection. */
-const AWAY_MS = 5_000;
-
 /** SQLSTATE `read_only_sql_transaction`. */
 const READ_ONLY = '25006';
-
-const isWrite = (statement: unknown): boolean =>
-  typeof statement === 'string' && /\b(?:INSERT INTO|DELETE FROM|(?<!FOR |KEY )UPDATE [a-z_])/.test(statement);
 
 /** The error, if the connection must not be used after it. */
 function brokenBy(error: unknown): Error | undefined {
@@ -210,9 +175,8 @@ export async function withConnection<T>(pool: pg.Pool, work: (connection: Connec
 
   async function transaction<R>(inside: (client: pg.PoolClient) => Promise<R>): Promise<R> {
     try {
-      await client.query(beginStatement());
+      await client.query('BEGIN');
       const result = await inside(client);
-      timeLeft();
       await client.query('COMMIT');
       return result;
     } catch (error) {

@@ -1,5 +1,4 @@
-/** When a step on the ledger gives up: PostgreSQL is unavailable, or the step's deadline has passed. */
-import { AsyncLocalStorage } from 'node:async_hooks';
+/** When PostgreSQL is unavailable, and which of its errors pass. */
 import pg from 'pg';
 import { isObject } from '../domain/values';
 
@@ -88,31 +87,4 @@ function messageOf(error: unknown): string {
   if (!isObject(error)) return String(error);
   if (Array.isArray(error['errors'])) return error['errors'].map(messageOf).join('; ');
   return String(error['message']);
-}
-
-/** In ms. Nothing starts after `totalMs`, and statements end within `statementMs`, so a step ends before its repeat. */
-export const STEP_DEADLINE = { totalMs: 3_000, statementMs: 1_500, lockMs: 1_000 };
-
-const current = new AsyncLocalStorage<{ endsAt: number }>();
-
-/** Runs a step with a deadline, after which statements and commits fail as if PostgreSQL were unavailable. */
-export function withStepDeadline<T>(step: () => Promise<T>): Promise<T> {
-  return current.run({ endsAt: performance.now() + STEP_DEADLINE.totalMs }, step);
-}
-
-/** The remaining ms of the step; undefined: no deadline. @throws LedgerUnavailableError after the deadline */
-export function timeLeft(): number | undefined {
-  const step = current.getStore();
-  if (!step) return undefined;
-  const left = step.endsAt - performance.now();
-  if (left <= 0) throw new LedgerUnavailableError('deadline', true, new Error('the time of the step is over'));
-  return left;
-}
-
-/** The statement that begins a transaction, with shorter time-outs inside of a step with a deadline. */
-export function beginStatement(): string {
-  if (timeLeft() === undefined) return 'BEGIN';
-  const { statementMs, lockMs } = STEP_DEADLINE;
-  return `BEGIN; SET LOCAL statement_timeout = ${statementMs}; SET LOCAL lock_timeout = ${lockMs};
-    SET LOCAL idle_in_transaction_session_timeout = ${statementMs}`;
 }
