@@ -40,7 +40,7 @@ export async function readFeed(
   const { rows } = await db.query<
     { epoch: string; head: string; removed: string } & (FeedEvent | { [K in keyof FeedEvent]: null })
   >(
-    `SELECT f.epoch, f.position AS head, f.removed, e.* FROM event_feed f LEFT JOIN LATERAL (
+    `SELECT f.feed_epoch AS epoch, f.feed_position AS head, f.feed_removed AS removed, e.* FROM ledger f LEFT JOIN LATERAL (
        SELECT event_id AS id, type, at, subject, data, e.position FROM events e
         WHERE e.position > $1 AND e.mode = $2 AND ($3::text[] IS NULL OR lower(exporter_id) = ANY ($3))
         ORDER BY e.position LIMIT $4) AS e ON true
@@ -48,7 +48,7 @@ export async function readFeed(
     [after?.position ?? '0', mode, exporters, limit],
   );
   const [first] = rows;
-  if (!first) throw new Error('The ledger has lost the head of its feed (table event_feed is empty).');
+  if (!first) throw new Error('The ledger has no row of its own: its migration did not finish.');
   const { epoch, head, removed } = first;
   const isGone =
     after &&
@@ -60,13 +60,13 @@ export async function readFeed(
 }
 
 export async function feedEnd(db: Queryable): Promise<FeedMark> {
-  const { rows } = await db.query<FeedMark>('SELECT epoch, position FROM event_feed');
+  const { rows } = await db.query<FeedMark>('SELECT feed_epoch AS epoch, feed_position AS position FROM ledger');
   return rows[0] ?? { epoch: '', position: '0' };
 }
 
 /** Starts a new epoch after the ledger was put back, because positions no longer name the same events. */
-export async function renewEpoch(db: Queryable): Promise<void> {
-  await db.query('UPDATE event_feed SET epoch = gen_random_uuid()');
+export async function renewFeedEpoch(db: Queryable): Promise<void> {
+  await db.query('UPDATE ledger SET feed_epoch = gen_random_uuid()');
 }
 
 /** Removes events older than `before` among the first `limit` of the feed. @returns how many */
@@ -75,7 +75,7 @@ export async function pruneEvents(db: Queryable, before: Date, limit: number): P
     `WITH gone AS (DELETE FROM events WHERE at < $1
          AND position = ANY(ARRAY(SELECT position FROM events WHERE position IS NOT NULL ORDER BY position LIMIT ${limit}))
        RETURNING position),
-       feed AS (UPDATE event_feed SET removed = greatest(removed, (SELECT max(position) FROM gone)) WHERE EXISTS (SELECT FROM gone))
+       feed AS (UPDATE ledger SET feed_removed = greatest(feed_removed, (SELECT max(position) FROM gone)) WHERE EXISTS (SELECT FROM gone))
      SELECT count(*)::int AS n FROM gone`,
     [before],
   );
@@ -102,11 +102,11 @@ export async function placeEvents(pool: pg.Pool): Promise<number | null> {
     const { rows: placed } = await client.query<{ n: number }>(
       `WITH batch AS (
          SELECT ordinal, row_number() OVER (ORDER BY ordinal) AS n
-           FROM (SELECT ordinal FROM events WHERE position IS NULL ORDER BY ordinal LIMIT $1) AS unplaced
+           FROM (SELECT ordinal FROM events WHERE position IS NULL AND type IS NOT NULL ORDER BY ordinal LIMIT $1) AS unplaced
        ), placed AS (
-         UPDATE events e SET position = f.position + b.n FROM batch b, event_feed f WHERE e.ordinal = b.ordinal RETURNING 1
+         UPDATE events e SET position = f.feed_position + b.n FROM batch b, ledger f WHERE e.ordinal = b.ordinal RETURNING 1
        ), head AS (
-         UPDATE event_feed SET position = position + (SELECT count(*) FROM placed) WHERE EXISTS (SELECT FROM placed)
+         UPDATE ledger SET feed_position = feed_position + (SELECT count(*) FROM placed) WHERE EXISTS (SELECT FROM placed)
        )
        SELECT count(*)::int AS n FROM placed`,
       [BATCH],
@@ -131,7 +131,9 @@ export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<v
       const waits = { signal: AbortSignal.any([signal, woken.signal, lost.signal]), ref: false };
       const notified = once(listener, 'notification', { signal: waits.signal });
       const wake = Promise.race([notified, sleep(pauseMs, undefined, waits)]).catch(() => undefined);
-      const { rowCount: unplaced } = await pool.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
+      const { rowCount: unplaced } = await pool.query(
+        'SELECT FROM events WHERE position IS NULL AND type IS NOT NULL LIMIT 1',
+      );
       const placed = unplaced ? await placeEvents(pool) : 0;
       const event = placed === BATCH ? undefined : await wake;
       pauseMs = placed || event ? LOOK_EVERY_MS : Math.min(pauseMs * 1.5, IDLE_LOOK_EVERY_MS);

@@ -5,6 +5,7 @@
 import type { LedgerTime } from '../domain/filing/facts';
 import { MINUTE_MS } from '../domain/dates';
 import type { Mode } from '../domain/names';
+import { openFinding } from './findings';
 import type { Queryable } from './pool';
 
 /** The kind of the findings that say that the ledger went back. While one of its mode is open, nothing is sent. */
@@ -14,7 +15,9 @@ export const WENT_BACK = 'ledger_went_back';
  * SQL: whether Temporal knows the ledger `l` for a mode, so that it may send: it was compared in this epoch, and nothing
  * is known to be missing.
  */
-export const LEDGER_IS_WHOLE = (mode: string): string => `(l.epoch = server_epoch() AND NOT EXISTS (SELECT FROM findings w
+export const LEDGER_IS_WHOLE = (
+  mode: string,
+): string => `(l.epoch = server_epoch() AND NOT EXISTS (SELECT FROM findings w
   WHERE w.mode = ${mode} AND w.kind = '${WENT_BACK}' AND w.closed_at IS NULL))`;
 
 export interface LedgerNow extends LedgerTime {
@@ -83,13 +86,12 @@ export async function renewEpoch(
   const { before, here } = oneRow(rows);
   if (!here) return false;
   if (before !== epoch) {
-    await client.query(
-      `INSERT INTO findings (mode, key, kind, text, first_seen_at, last_seen_at)
-       SELECT m, $3, $2, $4, clock_timestamp(), clock_timestamp() FROM unnest(ARRAY['test', 'live']) AS m
-        WHERE m <> $1 AND EXISTS (SELECT FROM filings f WHERE f.mode = m)
-       ON CONFLICT (mode, key) WHERE closed_at IS NULL DO NOTHING`,
-      [mode, WENT_BACK, NOT_COMPARED, NOT_COMPARED_TEXT],
+    const { rows: others } = await client.query<{ mode: Mode }>(
+      `SELECT m AS mode FROM unnest(ARRAY['test', 'live']) AS m WHERE m <> $1 AND EXISTS (SELECT FROM filings f WHERE f.mode = m)`,
+      [mode],
     );
+    for (const other of others)
+      await openFinding(client, { ...NOT_COMPARED, mode: other.mode, text: NOT_COMPARED_TEXT });
   }
   await client.query(
     `UPDATE ledger SET epoch = $2,
@@ -99,8 +101,8 @@ export async function renewEpoch(
   return true;
 }
 
-/** The key of the finding that says that the ledger has not been compared since its epoch changed. */
-export const NOT_COMPARED = `${WENT_BACK}|not-compared`;
+/** The finding that says that the ledger has not been compared since its epoch changed. */
+export const NOT_COMPARED = { kind: WENT_BACK, iec: null, subject: 'not-compared' } as const;
 export const NOT_COMPARED_TEXT =
   'The ledger may have gone back, and has not been compared with Temporal yet: nothing is sent. A worker compares it; see `ebrc ledger status`.';
 
