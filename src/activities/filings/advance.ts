@@ -1,7 +1,11 @@
 import { Context } from '@temporalio/activity';
 import type { FileInput, FilingResult } from '../../domain/contracts';
 import type { Next, Told } from '../../domain/filing/facts';
+import { MINUTE_MS } from '../../domain/dates';
+import { errorAt } from '../../domain/rules/finding';
+import { pauseReasonOf } from '../../domain/service/retry-table';
 import { advance, type CallFailure } from '../../ledger/filings/advance';
+import { FilingMissing } from '../../ledger/filings/lock';
 import { readResult, refusedResult } from '../../ledger/filings/result';
 import type { Deps } from '../dependencies';
 import { openInput } from './open';
@@ -37,60 +41,82 @@ export interface Advanced {
 
 /** One step of a filing's run (docs/how-it-works.md): records it if need be, stores, decides and moves. */
 async function advanceFiling(deps: Deps, args: AdvanceArgs): Promise<Advanced> {
-  const { pool, settings, searchAttributes } = deps;
   const { workflowId = '', runId = '' } = Context.current().info.workflowExecution ?? {};
-  let { filingId } = args;
-  const common = { searchAttributes, told: args.told };
-  if (filingId === null) {
-    const input = args.input as FileInput;
-    const opened = await openInput(deps, { input, workflowId, failure: args.failure });
-    if (opened.outcome === 'exporter_unknown') {
-      const next = { do: 'readExporter', summary: 'Read the exporter from the service' } as const;
-      return ending(opened.exporterId, next, await refusedResult(pool, { workflowId, input, findings: [] }), common);
-    }
-    if (opened.outcome === 'refused') {
-      const view = await refusedResult(pool, { workflowId, input, ...opened });
-      return ending(input.exporterId, { do: 'end' }, view, common);
-    }
-    filingId = opened.filingId;
+  try {
+    const filingId = args.filingId ?? (await open(deps, args, workflowId, runId));
+    return typeof filingId === 'string' ? await advanceRecorded(deps, args, { filingId, workflowId, runId }) : filingId;
+  } catch (error) {
+    if (!(error instanceof FilingMissing)) throw error;
+    // The ledger went back to before the filing: a run that has its input records it again, others wait for the ledger.
+    const told = args.told && ({ ...args.told, lost: true } as const);
+    const next = waitFor('Wait for the ledger to have the filing');
+    return withoutFiling(
+      deps,
+      args,
+      next,
+      await refusedResult(deps.pool, { workflowId, input: args.input, findings: [] }),
+      told,
+    );
   }
-  const before = await readResult(pool, filingId, null);
-  // Another workflow's filing goes on there: this run ends with what stands.
-  if (before.workflowId !== workflowId)
-    return ending(before.exporterId, { do: 'end' }, before.result, { ...common, filingId });
+}
+
+/** Records the filing. @returns its id, or what the run does without one */
+async function open(deps: Deps, args: AdvanceArgs, workflowId: string, runId: string): Promise<string | Advanced> {
+  const { pool } = deps;
+  const input = args.input as FileInput;
+  const opened = await openInput(deps, { input, workflowId, run: runId });
+  if (opened.outcome === 'recorded' || opened.outcome === 'standing') return opened.filingId;
+  if (opened.outcome === 'filing_unknown') throw new FilingMissing(opened.filingId);
+  if (opened.outcome === 'refused') {
+    return withoutFiling(deps, args, { do: 'end' }, await refusedResult(pool, { workflowId, input, ...opened }));
+  }
+  const nothing = await refusedResult(pool, { workflowId, input, findings: [] });
+  const { failure, called } = args;
+  if (called !== 'readExporter' || failure === null) {
+    return withoutFiling(deps, args, { do: 'readExporter', summary: 'Read the exporter from the service' }, nothing);
+  }
+  if (pauseReasonOf(failure.kind) !== null) return withoutFiling(deps, args, waitFor(failure.message), nothing);
+  const message = `The service does not know exporter ${opened.exporterId} in this key's mode: ${failure.message}. Onboard it first.`;
+  const findings = [errorAt(null, 'platformCustomerId', 'exporter_unknown', message)];
+  return withoutFiling(deps, args, { do: 'end' }, await refusedResult(pool, { workflowId, input, findings }));
+}
+
+async function advanceRecorded(
+  { pool, settings, searchAttributes }: Deps,
+  args: AdvanceArgs,
+  { filingId, workflowId, runId }: { filingId: string; workflowId: string; runId: string },
+): Promise<Advanced> {
+  const { told, failure, called, cancelled, continues } = args;
   const step = await advance(pool, {
     filingId,
-    ...{
-      run: runId,
-      continues: args.continues,
-      told: args.told,
-      failure: args.failure,
-      called: args.called,
-      cancelled: args.cancelled,
-      settings,
-    },
+    workflowId,
+    run: runId,
+    continues,
+    told,
+    failure,
+    called,
+    cancelled,
+    settings,
   });
-  const { filing, decided, told } = step;
   const { result } = await readResult(pool, filingId, args.shown);
+  const { filing, decided } = step;
   return {
-    ...{ filingId, exporterId: filing.exporterId, next: decided.next, told, view: result, searchAttributes },
+    ...{ filingId, exporterId: filing.exporterId, next: decided.next, told: step.told, view: result, searchAttributes },
     ...{ text: decided.text, now: filing.now },
   };
 }
 
-const ending = (
-  exporterId: string,
+const waitFor = (summary: string): Next => ({ do: 'wait', until: Date.now() + MINUTE_MS, summary });
+
+const withoutFiling = (
+  { searchAttributes }: Deps,
+  { input, told }: AdvanceArgs,
   next: Next,
   view: Advanced['view'],
-  more: Pick<Advanced, 'told' | 'searchAttributes'> & { filingId?: string },
+  lost: Told | null = told,
 ): Advanced => ({
-  filingId: null,
-  ...more,
-  exporterId,
-  next,
-  view,
-  text: view.errors[0]?.message ?? view.state,
-  now: Date.now(),
+  ...{ filingId: null, exporterId: String(input?.exporterId ?? ''), next, told: lost, view, searchAttributes },
+  ...{ text: view.errors[0]?.message ?? '', now: Date.now() },
 });
 
 export const advanceActivities = { advanceFiling };

@@ -33,7 +33,7 @@ function ended(f: Facts): Decided {
 
 /** check → approve → reserve → send. Nothing of it may have arrived. */
 function beforeSending(f: Facts): Decided {
-  const { filing, readings, against, pause } = f;
+  const { filing, against, pause } = f;
   const state: FilingState = filing.checkedAt === null ? 'checking' : 'submitting';
   const end = endOf(f.rows);
   if (end !== null) return stay(end, { do: 'end' }, 'nothing of it is to be sent any more');

@@ -39,6 +39,7 @@ export interface CallFailure {
 /** Who asks what is next. */
 export interface Asking {
   filingId: string;
+  workflowId: string;
   /** The run, and the one that it continues: the same chain remembers `told`. */
   run: string;
   continues: string | null;
@@ -46,6 +47,8 @@ export interface Asking {
   /** The call that ended, and why it failed; null: a wait ended, or nothing was called yet. */
   failure: CallFailure | null;
   called: Next['do'] | null;
+  /** The run was cancelled in the Temporal UI. */
+  cancelled: boolean;
   settings: DecidingSettings & { singlePerson: boolean };
 }
 
@@ -76,9 +79,12 @@ async function advanceOnce(pool: pg.Pool, asking: Asking): Promise<Step> {
     // Rows may be held again or planned again: their IRMs are locked before the filing.
     await lockIrmsOf(client, asking.filingId);
     const filing = await lockFiling(client, asking.filingId);
+    // Another workflow's filing goes on there: this run ends with what stands.
+    if (filing.workflowId !== asking.workflowId) return standing(filing, asking);
     const told = await noteLostTime(client, filing, asking);
     await noteSilent(client, filing, asking.settings.httpTimeoutMs);
     await storePause(client, filing, asking);
+    if (asking.cancelled) await cancel(client, filing);
     const before = await progressOf(client, filing);
     await applyRecords(client, filing);
     await applyReadings(client, filing, asking.settings);
@@ -96,6 +102,13 @@ async function advanceOnce(pool: pg.Pool, asking: Asking): Promise<Step> {
     return { filing, decided, told: nowTold, time };
   });
 }
+
+const standing = (filing: LockedFiling, { told }: Asking): Step => ({
+  filing,
+  decided: { next: { do: 'end' }, state: filing.state, attention: filing.attention, asked: filing.asked, text: '' },
+  told,
+  time: { epoch: filing.epochNow, beat: filing.beat },
+});
 
 /**
  * Inserts an attempt as unknown where the ledger may have lost it: the run was told to make it and the ledger's time went
@@ -192,6 +205,29 @@ function pauseText(reason: PauseReason, { exporterId }: LockedFiling, { message 
   return reason === 'activation' ? 'The authority has not opened API access for the exporter yet.' : said;
 }
 
+/** A cancelled run: its filing is abandoned before a send. After it the filing goes on, and that is noted once. */
+async function cancel(client: pg.PoolClient, filing: LockedFiling): Promise<void> {
+  if (filing.closed) return;
+  const attempts = await readAttempts(client, filing.filingId);
+  if (attempts.every(({ verdict }) => verdict === 'not_sent')) {
+    await client.query(
+      `UPDATE filing_rows SET state = 'released', settled_at = clock_timestamp() WHERE filing_id = $1 AND state = 'planned'`,
+      [filing.filingId],
+    );
+    const event = { kind: 'abandoned', text: 'cancelled in Temporal before anything was sent', who: 'Temporal' };
+    return moveFiling(client, filing, { state: 'abandoned', attention: null, asked: false, event });
+  }
+  const { rowCount } = await client.query(
+    `SELECT FROM events WHERE filing_id = $1 AND kind = 'cancel_refused' LIMIT 1`,
+    [filing.filingId],
+  );
+  if (!rowCount)
+    await addEvent(client, filing, {
+      kind: 'cancel_refused',
+      text: 'cancelled in Temporal after it was sent: it goes on',
+    });
+}
+
 /** What counts as progress: outcomes of rows, verdicts, approvals and decisions. */
 async function progressOf(client: pg.PoolClient, { filingId }: LockedFiling): Promise<string> {
   const { rows } = await client.query<{ progress: string }>(
@@ -268,7 +304,9 @@ async function reserve(pool: pg.Pool, { filingId }: Asking): Promise<void> {
     if (filing.closed) return;
     const { outcome, findings } = await reserveBalances(client, filing);
     if (outcome === 'reserved') {
-      await client.query(`UPDATE filings SET pause = NULL, pause_tries = 0, pause_text = NULL WHERE filing_id = $1`, [filingId]);
+      await client.query(`UPDATE filings SET pause = NULL, pause_tries = 0, pause_text = NULL WHERE filing_id = $1`, [
+        filingId,
+      ]);
       return;
     }
     if (outcome === 'refused') return refuseFiling(client, filing, findings);

@@ -157,9 +157,8 @@ async function readReadings(
             (SELECT count(DISTINCT (r.mode, r.iec))::int FROM filing_rows r WHERE r.mode = $1 AND r.state = 'sent') AS "inDoubt"`,
     [mode, iec, exporterId],
   );
-  const { inDoubt = 1, ...found } = rows[0] ?? {
-    ...{ wholeAt: null, endedAt: null, irmsAt: null, underWay: false, failures: 0, failingSince: null },
-  };
+  if (!rows[0]) throw new Error('PostgreSQL returned no readings.');
+  const { inDoubt, ...found } = rows[0];
   return { ...found, everyMs: Math.max(Math.min(10 * 60_000, settleAfterMs / 24), (inDoubt / 3) * 60_000) };
 }
 

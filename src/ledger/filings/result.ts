@@ -73,7 +73,7 @@ export async function refusedResult(
   db: Queryable,
   args: {
     workflowId: string;
-    input: Pick<FileInput, 'reference' | 'n'>;
+    input: Pick<FileInput, 'reference' | 'n'> | null;
     findings: readonly Finding[];
     contentHash?: string | null;
     recorded?: string | null;
