@@ -71,7 +71,7 @@ export async function lastWholeReading(db: Queryable, company: Company): Promise
     `SELECT max(${MS('began_at')}) FILTER (WHERE whole) AS "wholeAt",
             -- A worker's clock may have been ahead of PostgreSQL's.
             to_char(max(least(to_date, (began_at AT TIME ZONE 'Asia/Kolkata')::date)), 'YYYY-MM-DD') AS "readUpTo"
-       FROM readings WHERE mode = $1 AND iec = $2 AND problem IS NULL AND to_date IS NOT NULL AND whole IS NOT NULL`,
+       FROM readings WHERE mode = $1 AND iec = $2 AND problem IS NULL AND to_date IS NOT NULL`,
     [company.mode, companyKey(company)],
   );
   return rows[0] ?? { wholeAt: null, readUpTo: null };

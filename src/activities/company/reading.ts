@@ -1,0 +1,76 @@
+/** What one reading comes to, and how a failed call is recorded instead of failing its activity. */
+import { ApplicationFailure } from '@temporalio/activity';
+import { ApiError } from '../../api/errors/api-error';
+import { isErrorKind, type ErrorKind } from '../../domain/service/error-kinds';
+import type { Company } from '../../ledger/exporters/exporters';
+import { beginReading, endReading } from '../../ledger/readings';
+import type { FailureDetails } from '../application-failure';
+import type { Deps } from '../dependencies';
+
+/** A call that failed, by the kinds that retries and pauses go by. */
+export interface CallFailed {
+  kind: ErrorKind;
+  message: string;
+  credentialsVersion?: number;
+}
+
+export interface CompanyRead {
+  /** `under_way`: another reading of the company is; `failed`: a call failed, and the reading says so. */
+  state: 'read' | 'under_way' | 'failed';
+  /** Whether the certificates were read whole up to today, and the client's IRMs; null: not read. */
+  whole: boolean | null;
+  irmsWhole: boolean | null;
+  /** Why something was not read whole; null although `whole` is false: a part of the history was. */
+  problem: string | null;
+  /** The first call that failed. */
+  failure: CallFailed | null;
+  /** The days whose certificates were all read, YYYY-MM-DD, and when that began (epoch ms); null: none were. */
+  read: { from: string; to: string; readAt: number } | null;
+}
+
+/** A reading under the company's lease: `work` makes the calls and ends it. @throws what `work` throws */
+export async function underLease(
+  { pool }: Deps,
+  company: Company,
+  work: (reading: { readingId: string; beganAt: Date }) => Promise<CompanyRead>,
+): Promise<CompanyRead> {
+  const reading = await beginReading(pool, company);
+  const nothing = { whole: null, irmsWhole: null, failure: null, read: null };
+  if (!reading) return { ...nothing, state: 'under_way', problem: 'another reading is under way' };
+  try {
+    return await work(reading);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    // Where this fails too, the lease ends it ten minutes after it began.
+    const ended = { from: null, to: null, whole: null, irmsWhole: null, problem };
+    await endReading(pool, reading.readingId, ended).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The result of a reading whose lease was given up meanwhile. */
+export const TOOK_TOO_LONG: CompanyRead = {
+  ...{ state: 'failed', whole: false, irmsWhole: false, failure: null, read: null },
+  problem: 'it took longer than ten minutes, and another reading may have begun',
+};
+
+/** Makes calls. @returns the failure of one @throws a cancellation, an unavailable ledger, or a defect */
+export async function failureOfCalls(calls: () => Promise<void>): Promise<CallFailed | null> {
+  try {
+    await calls();
+    return null;
+  } catch (error) {
+    if (error instanceof ApiError) {
+      const { kind, message, credentialsVersion } = error;
+      if (kind !== 'cancelled' && kind !== 'ledger_unavailable') return { kind, message, credentialsVersion };
+    }
+    // Our own refusal to call with credentials that are known to be bad.
+    if (error instanceof ApplicationFailure && isErrorKind(error.type)) {
+      const [details] = (error.details ?? []) as Partial<FailureDetails>[];
+      return { kind: error.type, message: error.message, credentialsVersion: details?.credentialsVersion };
+    }
+    throw error;
+  }
+}
+
+export const textOfFailure = ({ kind, message }: CallFailed): string => `${kind}: ${message}`;
