@@ -7,6 +7,8 @@ import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './jest/test
 
 export interface TestDatabase {
   url: string;
+  /** Adds this many ms to PostgreSQL's clock on every connection of `pool` from now on. */
+  setClock(offsetMs: number): void;
   /** A pool on it, created like the worker's; ended by `drop`. */
   pool: pg.Pool;
   /** The rows of a statement with these parameters. */
@@ -19,6 +21,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const { adminUrl, template } = testServer();
   const name = `ebrc_test_${randomBytes(8).toString('hex')}`;
   await runAsAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  await runAsAdmin(adminUrl, `ALTER DATABASE ${name} SET search_path = test_clock, pg_catalog, public`);
   return openDatabase(adminUrl, name);
 }
 
@@ -44,6 +47,13 @@ export async function createEmptyDatabase(): Promise<TestDatabase> {
 function openDatabase(adminUrl: string, name: string): TestDatabase {
   const url = withDatabase(adminUrl, name);
   const pool = createPool({ url, applicationName: 'ebrc-test' });
+  let offsetMs = 0;
+  const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
+  pool.connect = (async () => {
+    const client = await connect();
+    if (offsetMs !== 0) await client.query(`SELECT set_config('test.offset_ms', $1, false)`, [String(offsetMs)]);
+    return client;
+  }) as pg.Pool['connect'];
   const closed = noteOpen('a database and its pool');
   const drop = async () => {
     await pool.end();
@@ -53,7 +63,7 @@ function openDatabase(adminUrl: string, name: string): TestDatabase {
   };
   const select: TestDatabase['select'] = async (statement, ...values) =>
     (await pool.query(statement, values)).rows as never;
-  return { url, pool, select, drop };
+  return { url, pool, select, drop, setClock: (ms) => void (offsetMs = ms) };
 }
 
 function testServer() {

@@ -1,4 +1,4 @@
-import { cadenceOf, type WorkerSettings } from '../../src/activities/dependencies';
+import type { WorkerSettings } from '../../src/activities/dependencies';
 
 const HOUR = 3_600_000;
 
@@ -8,10 +8,9 @@ export const TEST_SETTINGS: WorkerSettings = {
   rateWindowMs: 60_000,
   overdueAfterMs: 4 * HOUR,
   settleAfterMs: 4 * HOUR,
+  historyMs: 550 * 24 * HOUR,
   pollFirstMs: 20 * 60_000,
   pollMinMs: 60_000,
   pollMaxMs: 15 * 60_000,
   singlePerson: false,
 };
-
-export const TEST_CADENCE = cadenceOf(TEST_SETTINGS);

@@ -8,7 +8,9 @@ import { DefaultLogger, Runtime, Worker, type NativeConnection, type WorkerOptio
 import pino, { type Logger } from 'pino';
 import { createActivities } from '../../src/activities/create-activities';
 import type { Deps, WorkerSettings } from '../../src/activities/dependencies';
-import { createSetAsideGuard } from '../../src/activities/set-aside';
+import { getFiling } from '../../src/ledger/filings/filing';
+import { beatEveryMs } from '../../src/ledger/time';
+import { poke, pokeOrStart } from '../../src/temporal/runs';
 import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { Budget, BudgetSlot } from '../../src/budget/ports';
 import { boundedConverter } from '../../src/encryption/payload-codec';
@@ -45,7 +47,7 @@ interface TestStage {
 export interface TestWorkerOptions {
   env: TestStage;
   sandbox: { url: string };
-  ledger: Pick<TestDatabase, 'pool'>;
+  ledger: Pick<TestDatabase, 'pool' | 'setClock'>;
   /** Default `dev_sandbox_key`; its prefix is the mode. */
   apiKey?: string;
   taskQueue?: string;
@@ -95,7 +97,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
   const settings = { ...TEST_SETTINGS, ...options.settings };
   const documents = await mkdtemp(join(tmpdir(), 'ebrc-documents-'));
   const logger = options.logger ?? pino({ level: 'silent' });
-  const clock = await createTestClock(env);
+  const clock = await createTestClock(env, ledger, beatEveryMs(settings.settleAfterMs));
   const api = createFilingApi({
     baseUrl: sandbox.url,
     apiKey,
@@ -116,11 +118,18 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     settings,
     searchAttributes: Object.keys(SEARCH_ATTRIBUTES),
     queueing: () => Promise.resolve(new Map()),
-    client: () => env.client,
+    poke: (workflowId) =>
+      poke(env.client, workflowId).then(
+        () => undefined,
+        () => undefined,
+      ),
+    pokeOrStart: async (filingId) => {
+      const filing = await getFiling(ledger.pool, filingId);
+      if (filing) await pokeOrStart(env.client, taskQueue, filing).catch(() => undefined);
+    },
   };
   const deps = options.adjust?.(made) ?? made;
   const activities = createActivities(deps);
-  const guard = createSetAsideGuard(deps);
   let running: { worker: Worker; ended: Promise<void> }[] = [];
 
   const common: Omit<WorkerOptions, 'taskQueue'> = {
@@ -132,7 +141,6 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     interceptors: {
       activity: [
         () => ({ inbound: { execute: async (input, next) => clock.refresh().then(() => next(input)) } }),
-        () => ({ inbound: guard(taskQueue) }),
         () => ({ inbound: new FailureInterceptor({ logger, settings }) }),
       ],
     },
@@ -184,12 +192,24 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
  */
 async function createTestClock(
   env: Pick<TestStage, 'currentTimeMs'>,
+  ledger: Pick<TestDatabase, 'pool' | 'setClock'>,
+  beatMs: number,
 ): Promise<{ now: () => number; refresh: () => Promise<void>; read: () => Promise<unknown> }> {
-  let known = { server: await env.currentTimeMs(), here: performance.now() };
+  const begun = await env.currentTimeMs();
+  let known = { server: begun, here: performance.now() };
+  let beats = 0;
   const readings = new Set<Promise<void>>();
   const readTime = async () => {
     known = { server: await env.currentTimeMs(), here: performance.now() };
+    const skippedMs = known.server - Date.now();
+    // The ledger's clock and its beats go with the server's: a real worker's would have raised them meanwhile.
+    ledger.setClock(Math.abs(skippedMs) < 1_000 ? 0 : skippedMs);
+    const due = Math.floor((known.server - begun) / beatMs) - beats;
+    if (due <= 0) return;
+    beats += due;
+    await ledger.pool.query('UPDATE ledger SET beat = beat + $1', [due]).catch(() => undefined);
   };
+  await readTime();
   return {
     now: () => Math.round(known.server + performance.now() - known.here),
     refresh: () => {

@@ -3,6 +3,7 @@ import type { FilingState } from '../../domain/filing/states';
 import type { Mode } from '../../domain/names';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
+import { LEDGER_IS_WHOLE } from '../time';
 
 /** The ledger does not hold the filing: it went back, or is another one. */
 export class FilingMissing extends Error {
@@ -66,8 +67,7 @@ const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", iec
   pause_tries AS "pauseTries", pause_text AS "pauseText", credentials_seen AS "credentialsSeen", run, f.epoch, ${MS('checked_at')} AS "checkedAt", ${MS('reserved_at')} AS "reservedAt", annotated,
   EXISTS (SELECT FROM filing_inputs i WHERE i.input_ref = f.input_ref AND i.source_document IS NOT NULL) AS "hasWorkbook",
   server_epoch() AS "epochNow", l.beat::float8 AS beat,
-  l.epoch = server_epoch() AND NOT EXISTS (SELECT FROM findings w WHERE w.kind = 'ledger_went_back' AND w.closed_at IS NULL)
-    AS "ledgerWhole", ${MS('clock_timestamp()')} AS now`;
+  ${LEDGER_IS_WHOLE('f.mode')} AS "ledgerWhole", ${MS('clock_timestamp()')} AS now`;
 
 /** Locks a filing. What depends on it is read by later statements, which see what others committed before. */
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling> {

@@ -37,6 +37,7 @@ export default async function globalSetup(): Promise<void> {
   };
   try {
     await run(`CREATE DATABASE ${template}`);
+    await makeClockAdjustable(withDatabase(adminUrl, template));
     await migrate(withDatabase(adminUrl, template));
   } catch (error) {
     await globalThis.stopTestPostgres();
@@ -51,6 +52,23 @@ export default async function globalSetup(): Promise<void> {
   process.env[OPEN_FOLDER_VARIABLE] = open;
   process.env[ADMIN_URL_VARIABLE] = adminUrl;
   process.env[TEMPLATE_VARIABLE] = template;
+}
+
+/**
+ * The ledger decides by PostgreSQL's clock alone. Tests let hours pass on it: this function stands before PostgreSQL's
+ * own, and adds what a connection is told to add (test/support/postgres.ts).
+ */
+async function makeClockAdjustable(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client
+    .query(
+      `CREATE SCHEMA test_clock;
+       CREATE FUNCTION test_clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+         SELECT pg_catalog.clock_timestamp() + coalesce(nullif(current_setting('test.offset_ms', true), ''), '0')::float8 * interval '1 ms' $$;
+       DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = test_clock, pg_catalog, public', current_database()); END $$`,
+    )
+    .finally(() => client.end());
 }
 
 /**

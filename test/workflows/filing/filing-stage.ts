@@ -1,29 +1,25 @@
-import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { FilingApi } from '../../../src/api/client';
 import type { SubmitContext } from '../../../src/api/http/call';
 import type { FileInput, FilingResult } from '../../../src/domain/contracts';
-import type { ResolveArgs } from '../../../src/domain/update-contracts';
 import type { FilingView } from '../../../src/domain/filing/view';
 import { filingDateInKolkata } from '../../../src/domain/dates';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { credentialsWorkflowId, filingWorkflowId } from '../../../src/domain/names';
-import { inQuestion, readFilingView } from '../../../src/ledger/filings/filing-view';
+import { readFilingView } from '../../../src/ledger/filings/views';
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
 import type { SandboxOptions } from '../../../src/sandbox/options';
 import { createSandbox } from '../../../src/sandbox/sandbox';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
-import { abandonUpdate, approveUpdate, filingQuery, resolveUpdate } from '../../../src/workflows/messages';
-import { approvalBy } from '../../support/principals';
+import { filingQuery } from '../../../src/workflows/messages';
 import { createTestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
 import { addAccount, type PortalAccount } from '../../support/sandbox';
 import { timeSkippingEnvironment } from '../../support/temporal';
 import { startTestWorker, type TestWorkerOptions } from '../../support/worker';
-import { gatedPool, type Gate } from './gated-pool';
 import { mapping, messageOf } from '../../../dev/sample-mapping';
 import { handIn } from '../../../src/ledger/vault/vault';
 
@@ -67,7 +63,6 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
   const env = options.env ?? (await timeSkippingEnvironment());
   const ledger = await createTestDatabase();
   const sandbox = await createSandbox({ clock: () => env.currentTimeMs(), rateLimits: false, ...options.sandbox });
-  const database: Gate = { down: false };
   const around = new Map<string, AroundPush>();
   const worker = await startTestWorker({
     env,
@@ -75,7 +70,6 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     ledger,
     adjust: (deps) => ({
       ...deps,
-      pool: gatedPool(deps.pool, database),
       api: {
         ...deps.api,
         pushIrm: (message, context) => {
@@ -196,14 +190,14 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     },
     async view(filing: Filing | FilingResult): Promise<FilingView> {
       const filingId = 'filingId' in filing ? filing.filingId : (await filing.query(filingQuery)).filingId;
-      const view = await readFilingView(ledger.pool, filingId ?? '', TEST_CADENCE);
+      const view = await readFilingView(ledger.pool, filingId ?? '');
       if (!view) throw new Error('the ledger does not hold the filing');
       return view;
     },
     /** The filing's story, kind by kind. */
     async story(filingId: string | null): Promise<string[]> {
       const { rows } = await ledger.pool.query<{ kind: string }>(
-        'SELECT kind FROM filing_events WHERE filing_id = $1 ORDER BY event_id',
+        'SELECT kind FROM events WHERE filing_id = $1 ORDER BY ordinal',
         [filingId],
       );
       return rows.map((row) => row.kind);
@@ -250,37 +244,6 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     },
     /** The exporter's next push goes through `around`. */
     aroundPush: ({ exporterId }: TestExporter, wrapper: AroundPush) => void around.set(exporterId, wrapper),
-    /** Closes and opens the way of all activities to PostgreSQL. */
-    database,
-    async approve(filing: Filing, by: string): Promise<FilingResult> {
-      const { filingId } = await filing.query(filingQuery);
-      const approval = await approvalBy(ledger.pool, by, filingId ?? '');
-      return updated(() => filing.executeUpdate(approveUpdate, { args: [approval] }));
-    },
-    /** What a person says of the attempt in question. */
-    async resolve(
-      filing: Filing,
-      as: 'filed' | 'not-filed',
-      requestId?: string,
-      more?: Partial<ResolveArgs>,
-    ): Promise<FilingResult> {
-      const { filingId } = await filing.query(filingQuery);
-      const asked = await inQuestion(ledger.pool, filingId ?? '');
-      const about = as === 'not-filed' ? (asked.request ?? undefined) : requestId;
-      const attemptId = asked.attempt ?? undefined;
-      const args = { as, requestId: about, attemptId, by: 'ravi', note: 'looked at the portal', ...more };
-      return updated(() => filing.executeUpdate(resolveUpdate, { args: [args] }));
-    },
-    /** Makes the filing's marks a day older: its settle window is over, without the many looks that would fill it. */
-    async settleWindowOver(filing: Filing): Promise<void> {
-      const { filingId } = await filing.query(filingQuery);
-      await ledger.pool.query(
-        `UPDATE attempts SET marked_at = marked_at - interval '1 day' WHERE filing_id = $1 AND verdict = 'marked'`,
-        [filingId],
-      );
-    },
-    abandon: (filing: Filing): Promise<FilingResult> =>
-      updated(() => filing.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'not wanted any more' }] })),
     /** New portal credentials, as `ebrc credentials` submits them. */
     async renewCredentials({ exporterId, username }: TestExporter, password: string): Promise<void> {
       const workflowId = credentialsWorkflowId('test', exporterId);
@@ -334,16 +297,4 @@ function isAsleep(events: History): boolean {
       event.activityTaskCanceledEventAttributes,
   ).length;
   return scheduled === closed;
-}
-
-/** The time-skipping server fails an update whose workflow task took too long on a busy machine: it is sent again. */
-async function updated<T>(send: () => Promise<T>): Promise<T> {
-  for (let left = 3; ; left -= 1) {
-    try {
-      return await send();
-    } catch (error) {
-      const { cause } = error as { cause?: { details?: string } };
-      if (left === 0 || !cause?.details?.includes('unexpected workflow task failure')) throw error;
-    }
-  }
 }

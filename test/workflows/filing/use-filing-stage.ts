@@ -2,7 +2,6 @@ import type { Principal } from '../../../src/domain/principal';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { TemporalServerOptions } from '../../../dev/temporal-server';
 import { createEbrcClient } from '../../../src/starter/client';
-import { TEST_CADENCE } from '../../support/settings';
 import { devServer, type DevServer } from '../../support/temporal';
 import type { TestWorkerOptions } from '../../support/worker';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
@@ -14,7 +13,6 @@ export const operationsOf = ({ env, ledger, worker }: FilingStage, principal?: P
     pool: ledger.pool,
     documents: worker.deps.documents,
     mode: 'test',
-    cadence: TEST_CADENCE,
     taskQueue: worker.taskQueue,
     principal,
   });
