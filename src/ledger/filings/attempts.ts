@@ -3,6 +3,7 @@ import { verdictOf, type SendResult } from '../../domain/filing/verdicts';
 import type { Finding } from '../../domain/rules/finding';
 import { errorAt, fieldOfAuthority } from '../../domain/rules/finding';
 import type { Verdict } from '../../domain/filing/states';
+import type { Mode } from '../../domain/names';
 import { openFinding } from '../findings';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
@@ -50,7 +51,7 @@ export async function readAttempts(client: Queryable, filingId: string): Promise
  */
 export async function storeAnswer(
   client: Queryable,
-  args: { filingId: string; mode: string; n: number; sender: string; answer: StoredAnswer },
+  args: { filingId: string; mode: Mode; n: number; sender: string; answer: StoredAnswer },
 ): Promise<void> {
   const { filingId, mode, n, sender, answer } = args;
   await lockIrmsOf(client, filingId);
@@ -138,7 +139,7 @@ async function learnAccepted(
   if (other) {
     const text = `Attempt ${n} was accepted as request ${request} after all, and attempt ${other.number} may have been filed too. Compare its certificates with the portal.`;
     const about = { mode, iec, exporterId, filingId, text };
-    await openFinding(client, { ...about, kind: 'accepted_twice', key: `accepted_twice/${filingId}/${n}` });
+    await openFinding(client, { ...about, kind: 'accepted_twice', subject: `${filingId}/${n}` });
     return;
   }
   await writeVerdict(client, filingId, n, 'accepted', 'its answer came late');
@@ -192,13 +193,13 @@ export async function insertUnknown(
 
 async function noteLost(
   client: Queryable,
-  args: { filingId: string; mode: string; n: number; answer: StoredAnswer; filing: LockedFiling | null },
+  args: { filingId: string; mode: Mode; n: number; answer: StoredAnswer; filing: LockedFiling | null },
 ): Promise<void> {
   const { filingId, mode, n, answer, filing } = args;
   const text = `The service answered attempt ${n} of filing ${filingId}, which the ledger lacks: it went back. See \`ebrc ledger status\`.`;
   await openFinding(client, {
     ...{ mode, iec: filing?.iec ?? null, exporterId: filing?.exporterId ?? null, filingId, text },
-    ...{ kind: 'ledger_went_back', key: `ledger_went_back/answer/${filingId}/${n}`, theirs: answer },
+    ...{ kind: 'ledger_went_back', subject: `answer/${filingId}/${n}`, theirs: answer },
   });
 }
 

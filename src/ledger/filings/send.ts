@@ -51,7 +51,8 @@ export async function beginToSend(client: Queryable, sender: Sender): Promise<st
 }
 
 /** SQL: how many beats a settle time (ms) has: a beat is raised every min(60 s, settle time ÷ 4), so at most as many. */
-export const SETTLE_BEATS = (ms: string): string => `greatest(floor(${ms}::float8 / least(60000, ${ms}::float8 / 4)) - 1, 1)::bigint`;
+export const SETTLE_BEATS = (ms: string): string =>
+  `greatest(floor(${ms}::float8 / least(60000, ${ms}::float8 / 4)) - 1, 1)::bigint`;
 
 /**
  * SQL: per IRM of filing $1, the last balance before now that was read while no row of ours was on its way on it:
@@ -78,7 +79,8 @@ async function refusalOf(client: Queryable, filing: LockedFiling, { n, time }: S
   if (approval !== null && approvedAt === null) return 'nobody has approved it';
   if (reservedAt === null || reservedAt < now - 2 * HOUR_MS) return 'its balances are not reserved';
   if (!filing.ledgerWhole) return 'the ledger went back';
-  if (filing.epochNow !== time.epoch || filing.beat < time.beat) return 'the ledger went back since it was told to be sent';
+  if (filing.epochNow !== time.epoch || filing.beat < time.beat)
+    return 'the ledger went back since it was told to be sent';
   const { rows } = await client.query<{ unplanned: number; holder: string | null; maybe: number | null; last: number }>(
     `SELECT (SELECT count(*)::int FROM filing_rows WHERE filing_id = $1 AND state <> 'planned') AS unplanned,
             (SELECT min(o.filing_id) FROM filing_rows r JOIN filing_rows o ON o.fingerprint = r.fingerprint AND o.held

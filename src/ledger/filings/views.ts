@@ -78,3 +78,17 @@ async function aboutFiling(db: Queryable, { filingId, attempt }: FilingRecord) {
   const about = { attempt, readAt, settledAt, names, entries, balances };
   return { evidence: settledAt === null ? null : about, correctedBy };
 }
+
+/** The attempt in question of filings, with the names of what was found of it. */
+export async function evidenceNames(
+  db: Queryable,
+  filingIds: readonly string[],
+): Promise<Map<string, { attempt: number; names: string[] }>> {
+  if (filingIds.length === 0) return new Map();
+  const { rows } = await db.query<{ filingId: string; attempt: number; names: string[] }>(
+    `SELECT filing_id AS "filingId", number AS attempt, ARRAY(SELECT jsonb_array_elements_text(evidence -> 'names')) AS names
+       FROM attempts WHERE filing_id = ANY($1) AND verdict IN ('unknown', 'accepted')`,
+    [filingIds],
+  );
+  return new Map(rows.map(({ filingId, ...found }) => [filingId, found]));
+}

@@ -1,7 +1,7 @@
 /** What a principal may see. What it may not see is answered as if it did not exist. */
 import type { Principal } from '../../domain/principal';
 import { findExporter } from '../../ledger/exporters/exporters';
-import type { FilingRecord } from '../../ledger/filings/filings';
+import type { FilingRecord } from '../../ledger/filings/filing';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import { exporterIdOf, unknownExporter, filingOf, unknownFiling } from '../../starter/lookup';
 

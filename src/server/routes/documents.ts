@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { dateText } from '../../domain/dates';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import { readWithHash } from '../../documents/stored-document';
-import { readInputHead } from '../../ledger/filings/filing-inputs';
+import { readInputHead } from '../../ledger/filings/inputs';
 import { evidenceBundle } from '../../starter/filings/evidence';
 import { visibleExporter, visibleFiling } from '../access/scope';
 import { notFound } from '../http/problem';
@@ -27,7 +27,7 @@ const certificateSchema = z.object({
   irmNumber: text,
   realisedValueFCC: text,
   currencyCode: text,
-  document: text,
+  document: text.describe('file name of the PDF in the document store'),
   sha256: text,
   archivedAt: text,
 });
@@ -118,7 +118,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
     async handle({ principal, params }) {
       const { filingId, annotated, inputRef } = await visibleFiling(deps, principal, params.filing);
       // Until it is annotated, the workbook as it was handed in.
-      const name = annotated ?? (await readInputHead(pool, inputRef))?.sourceDocument ?? null;
+      const name = (annotated || null) ?? (await readInputHead(pool, inputRef))?.sourceDocument ?? null;
       if (name === null)
         throw notFound('no_workbook', `Filing ${filingId} was made from a message, and has no workbook.`);
       const found = await readWithHash(documents, name);

@@ -1,13 +1,15 @@
 /** Files, and reads filings. The reference is the idempotency key. */
 import { z } from 'zod';
-import { MAY } from '../../domain/principal';
+import { MAY, type Principal } from '../../domain/principal';
 import { fileInput } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
 import { FILING_STATES } from '../../domain/filing/states';
 import { MAX_FILINGS_OF_REFERENCE } from '../../domain/names';
-import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
-import { inQuestion } from '../../ledger/filings/filing-view';
-import { standingOfReference } from '../../ledger/filings/filings';
+import { eventsPage } from '../../ledger/filings/events';
+import { filingOfReference } from '../../ledger/filings/filing';
+import { listFilings } from '../../ledger/filings/lists';
+import { readCursor as readRowCursor, rowsPage } from '../../ledger/filings/rows';
+import { readFilingView } from '../../ledger/filings/views';
 import { fileFile } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
@@ -15,6 +17,7 @@ import { maySee, visibleExporter, visibleFiling } from '../access/scope';
 import { callerGone, Problem, unavailable } from '../http/problem';
 import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http/route';
 import {
+  asCursor,
   exporterName,
   FILING_DATE,
   filingName,
@@ -43,7 +46,7 @@ const filingInput = z.strictObject({
     .min(1)
     .max(MAX_FILINGS_OF_REFERENCE)
     .optional()
-    .describe('the next number, to file a reference again whose rows are all free'),
+    .describe('the number of the filing under its reference; the next one is made by a correction'),
   channel: z.enum(['auto', 'push', 'bulk']).optional(),
   approval: z.boolean().optional().describe('waits for the approval of somebody else'),
 });
@@ -55,25 +58,33 @@ const rowSchema = z.object({
   sbCumInvoiceNumber: z.string(),
   mappedIRMAmountFCC: z.string(),
   currency: z.string(),
-  submission: z.number().int(),
+  filingId: z.string(),
+  n: z.number().int().describe('the filing of the reference that has the row'),
   state: z.string(),
   eBRCNumber: z.string().nullable(),
   eBRCDate: z.string().nullable().describe(FILING_DATE),
-  document: z.string().nullable(),
+  document: z.string().nullable().describe('file name of the certificate’s PDF in the document store'),
   sha256: z.string().nullable(),
   errors: z.array(z.string()),
+  correctedBy: z.string().nullable().describe('the filing that corrects the row'),
 });
 
 const eventSchema = z.object({
   id: z.string(),
-  seq: z.number().int().nullable(),
+  filingId: z.string(),
+  n: z.number().int(),
   at: z.string(),
   kind: z.string(),
   state: z.string().nullable(),
   who: z.string().nullable(),
   text: z.string(),
-  said: z.string().nullable().describe('what `who` answered about an unknown outcome: filed or not-filed'),
 });
+
+const ofOne = z
+  .string()
+  .regex(/^\d{1,7}$/)
+  .optional()
+  .describe('of this number of the reference alone; left out: of the whole reference');
 
 const PREFER = '`Prefer: wait=60` waits for the end, or for a question.';
 
@@ -97,7 +108,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
       const { principal, body } = call;
       const { reference, n, channel, approval, uploadType, declaration, allowDuplicate } = body;
       const exporter = await visibleExporter(deps, principal, body.exporter);
-      const standing = await standingOfReference(pool, { mode, reference, n: n ?? 1 });
+      const standing = await filingOfReference(pool, { mode, reference, n: n ?? 1 });
       const source = sourceOf(call);
       const stated = { uploadType, declaration, allowDuplicate };
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...stated };
@@ -127,7 +138,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     async handle({ principal, query }) {
       const { cursor, limit, state, attention, exporter, since } = query;
       const [madeAt, filingId] = readCursor(cursor, MARK) ?? [];
-      const read = await pageOfFilings(pool, {
+      const read = await listFilings(pool, {
         mode,
         states: state && [state],
         exporterId: exporter && (await visibleExporter(deps, principal, exporter)),
@@ -137,7 +148,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
         after: madeAt !== undefined && filingId !== undefined ? { madeAt, filingId } : undefined,
         limit: limit + 1,
       });
-      const { items, next } = pageOf(read, limit, (last) => [last.mark, last.filingId]);
+      const { items, next } = pageOf(read, limit, ({ mark }) => [mark.madeAt, mark.filingId]);
       return { body: { items: await filings.many(items), next } };
     },
   });
@@ -160,15 +171,27 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     route: 'GET /filings/:filing/rows',
     summary: 'The rows of a filing, with certificate numbers and the authority’s errors',
     params: FILING,
-    query: z.strictObject({ ...paging, state: visible(40).optional().describe('only rows in this state') }),
-    answers: { 200: { description: 'Rows, in the order of the file', schema: listOf(rowSchema) } },
-    async handle({ principal, params, query: { cursor, limit, state } }) {
-      const { filingId } = await visibleFiling(deps, principal, params.filing);
-      const after = readCursor(cursor, z.number().int()) ?? -1;
-      const read = await pageOfRows(pool, { filingId, after, limit: limit + 1, state });
-      const { items, next } = pageOf(read, limit, ({ position }) => position);
-      const rows = items.map(({ position: _, ...row }) => ({ ...row, eBRCDate: dateText(row.eBRCDate) }));
-      return { body: { items: rows, next } };
+    query: z.strictObject({ ...paging, n: ofOne, state: visible(40).optional().describe('only rows in this state') }),
+    answers: {
+      200: {
+        description: 'Rows of the whole reference, each as it stands now, by serial number',
+        schema: listOf(rowSchema),
+      },
+    },
+    async handle({ principal, params, query: { cursor, limit, n, state } }) {
+      const scope = await scopeOf(principal, params.filing, n);
+      const after = readCursor(
+        cursor,
+        z.string().refine((text) => readRowCursor(text) !== null),
+      );
+      const { items, next } = await rowsPage(pool, {
+        ...scope,
+        ...(after && { after }),
+        limit,
+        ...(state && { state }),
+      });
+      const rows = items.map(({ pdf, ...row }) => ({ ...row, document: pdf, eBRCDate: dateText(row.eBRCDate) }));
+      return { body: { items: rows, next: next && asCursor(next) } };
     },
   });
 
@@ -177,16 +200,21 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     route: 'GET /filings/:filing/events',
     summary: 'What happened to a filing, oldest first',
     params: FILING,
-    query: z.strictObject(paging),
-    answers: { 200: { description: 'Events', schema: listOf(eventSchema) } },
-    async handle({ principal, params, query: { cursor, limit } }) {
-      const { filingId } = await visibleFiling(deps, principal, params.filing);
-      const after = readCursor(cursor, z.string().regex(/^\d{1,18}$/)) ?? '0';
-      const read = await pageOfEvents(pool, { filingId, after, limit: limit + 1 });
-      const { items, next } = pageOf(read, limit, ({ id }) => id);
-      return { body: { items: items.map((event) => ({ ...event, at: event.at.toISOString() })), next } };
+    query: z.strictObject({ ...paging, n: ofOne }),
+    answers: { 200: { description: 'Events of the whole reference', schema: listOf(eventSchema) } },
+    async handle({ principal, params, query: { cursor, limit, n } }) {
+      const scope = await scopeOf(principal, params.filing, n);
+      const after = readCursor(cursor, z.string().regex(/^\d{1,18}$/));
+      const { items, next } = await eventsPage(pool, { ...scope, ...(after && { after }), limit });
+      return { body: { items, next: next && asCursor(next) } };
     },
   });
+
+  /** What a name means: an id or REF#n one filing, a reference alone all of its filings. */
+  async function scopeOf(principal: Principal, name: string, n: string | undefined) {
+    const { reference, n: own } = await visibleFiling(deps, principal, name);
+    return { mode, reference, n: n !== undefined ? Number(n) : name === reference ? null : own };
+  }
 
   addRoute(registrar, {
     id: 'getEvidence',
@@ -199,15 +227,22 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
         schema: z.object({
           filingId: z.string(),
           state: z.string(),
-          attempt: z.string().nullable(),
-          request: z.string().nullable(),
+          attempt: z.number().int().nullable(),
+          attempts: z.array(z.unknown()),
           evidence: z.unknown(),
+          decisions: z.array(z.unknown()),
         }),
       },
     },
     async handle({ principal, params }) {
-      const { filingId, state, evidence } = await visibleFiling(deps, principal, params.filing);
-      return { body: { filingId, state, ...(await inQuestion(pool, filingId)), evidence } };
+      const { filingId, state } = await visibleFiling(deps, principal, params.filing);
+      const {
+        attempt = null,
+        attempts = [],
+        evidence = null,
+        decisions = [],
+      } = (await readFilingView(pool, filingId)) ?? {};
+      return { body: { filingId, state, attempt, attempts, evidence, decisions } };
     },
   });
 }
@@ -244,7 +279,7 @@ async function waitedFor(
 }
 
 /** Codes that reveal the reference's holder. A caller that may not see the holder only learns that it is taken. */
-const REVEALING_CODES = ['reference_taken', 'reference_live', 'exporter_differs', 'wrong_number', 'not_correctable'];
+const REVEALING_CODES = ['reference_taken', 'exporter_differs', 'wrong_number', 'not_correctable'];
 
 function hiddenHolder(error: unknown): unknown {
   if (!(error instanceof RefusedError) || !REVEALING_CODES.includes(error.errors[0]?.code ?? '')) return error;

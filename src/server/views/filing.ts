@@ -1,15 +1,13 @@
 /** Filings as the API shows them. */
 import { z } from 'zod';
-import { NO_ROWS, type FilingResult } from '../../domain/contracts';
-import { actionsOfFiling, type QuestionView } from '../../domain/filing/questions';
-import { FILING_STATES, type FilingState } from '../../domain/filing/states';
-import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
-import { type FilingRecord, getFiling } from '../../ledger/filings/filings';
-import { findingsInApiTerms, inApiTerms } from '../http/problem';
-import { inQuestion } from '../../ledger/filings/filing-view';
-import { readQuestions } from '../../ledger/questions/questions';
-import { expectedAnswerMs } from '../../ledger/submissions/answer-times';
+import { FILING_STATES } from '../../domain/filing/states';
+import type { FilingSummary } from '../../domain/filing/view';
+import { getFiling, type FilingRecord } from '../../ledger/filings/filing';
+import { summaryOf } from '../../ledger/filings/lists';
+import { countRows } from '../../ledger/filings/rows';
+import { evidenceNames } from '../../ledger/filings/views';
 import type { EbrcReaderDependencies } from '../../starter/dependencies';
+import { findingsInApiTerms, inApiTerms } from '../http/problem';
 
 const count = z.number().int();
 
@@ -21,27 +19,23 @@ export const filingSchema = z.object({
   exporterId: z.string(),
   state: z.enum(FILING_STATES).describe('clients must expect new states'),
   stateText: z.string().describe('the state as a sentence'),
-  expectedBy: z.string().nullable().describe('when the acknowledgement is expected, from recent acknowledgement times'),
+  expectedBy: z.string().nullable().describe('when it probably continues'),
   counts: z.object({ rows: count, certified: count, archived: count, errored: count, corrected: count, open: count }),
-  attention: z.string().nullable(),
-  questions: z.array(
-    z.object({ id: z.string(), kind: z.string(), text: z.string(), since: z.string(), actions: z.array(z.string()) }),
-  ),
+  attention: z.string().nullable().describe('what somebody should know and do'),
+  asked: z.boolean().describe('whether a person can answer now'),
   actions: z.array(z.string()).describe('what may be done next'),
-  attempt: z.string().nullable().describe('the attempt that resolve answers'),
-  submissions: z.array(
-    z.object({
-      submission: count,
-      requests: z.array(z.object({ requestId: z.string(), source: z.string(), state: z.string() })),
-    }),
-  ),
+  attempt: count.nullable().describe('the attempt that resolve answers'),
+  requestId: z.string().nullable(),
+  dgftAckId: z.string().nullable(),
+  evidence: z.array(z.string()).describe('what speaks against "not filed", by name'),
   uploadType: count,
   channel: z.enum(['push', 'bulk']),
   declaration: z.enum(['Y', 'N']),
   corrects: z.string().nullable(),
   madeBy: z.string().nullable(),
   madeAt: z.string(),
-  approvedBy: z.string().nullable(),
+  approval: z.string().nullable().describe('why it waits, or waited, for an approval'),
+  approvedAt: z.string().nullable(),
   contentHash: z.string(),
   errors: z.array(z.unknown()),
   warnings: z.array(z.unknown()),
@@ -50,34 +44,15 @@ export const filingSchema = z.object({
 
 export type FilingBody = z.infer<typeof filingSchema>;
 
-/** The schema drops the fields of the record that the API does not show. */
-function filingBody(
-  filing: FilingRecord,
-  args: {
-    counts: FilingResult['counts'];
-    submissions: readonly PagedSubmission[];
-    questions: readonly QuestionView[];
-    /** The attempt in question. */
-    attempt: string | null;
-    expectedBy: string | null;
-  },
-): FilingBody {
-  const { questions, ...around } = args;
-  const { counts } = around;
-  const root = `/v1/filings/${encodeURIComponent(filing.filingId)}`;
+/** The schema drops the fields of the summary that the API does not show. */
+function filingBody(filing: FilingSummary, evidence: readonly string[], attempt: number | null): FilingBody {
+  const root = `/v1/filings/${encodeURIComponent(filing.filingId ?? '')}`;
   return filingSchema.parse({
     ...filing,
-    ...around,
-    stateText: stateText(filing, counts),
+    ...{ evidence, attempt },
+    expectedBy: filing.waiting?.expectedBy ?? null,
+    stateText: stateText(filing),
     attention: filing.attention && inApiTerms(filing.attention),
-    questions: questions.map((question) => ({
-      ...question,
-      text: inApiTerms(question.text),
-      actions: question.actions.filter((action) => !COMMANDS_ALONE.includes(action)),
-    })),
-    actions: actionsOfFiling(filing),
-    madeBy: filing.madeBy ?? null,
-    madeAt: filing.madeAt.toISOString(),
     errors: findingsInApiTerms(filing.errors),
     warnings: findingsInApiTerms(filing.warnings),
     links: {
@@ -85,24 +60,22 @@ function filingBody(
       rows: `${root}/rows`,
       events: `${root}/events`,
       evidence: `${root}/evidence`,
-      ...(filing.annotated !== null && { workbook: `${root}/workbook` }),
+      ...(filing.annotated && { workbook: `${root}/workbook` }),
     },
   });
 }
 
-/** Actions without a route: permits and withdrawals are made on the command line. */
-const COMMANDS_ALONE = ['permit', 'withdraw'];
-
-function stateText({ state, asked, correctable }: FilingRecord, counts: FilingResult['counts']): string {
+function stateText({ state, asked, actions, counts }: FilingSummary): string {
   const { rows, certified, archived, errored, open } = counts;
-  const texts: Readonly<Record<FilingState, string>> = {
+  const correctable = actions.includes('correct');
+  const texts: Readonly<Record<string, string>> = {
     checking: 'It is being checked against balances and earlier filings.',
-    awaiting_approval: 'It waits for the approval of somebody other than its maker.',
+    awaiting_approval: 'It waits for an approval.',
     submitting: 'It is being sent.',
     processing: 'The service took it in; the acknowledgement of the authority is awaited.',
     collecting: `${certified} of ${rows} rows are certified; ${archived} PDFs are stored.`,
-    needs_credentials: 'It waits for new portal credentials of the exporter, and then continues automatically.',
-    needs_access: 'The service refuses our own key or agreement; it continues automatically once that is fixed.',
+    needs_credentials: 'It waits for new portal credentials of the exporter, and then continues by itself.',
+    needs_access: 'The service refuses our own key or agreement; it continues by itself once that is fixed.',
     outcome_unknown: asked
       ? 'It is not known whether it was filed: somebody has to look at the portal.'
       : 'It is not known whether it was filed; evidence is being gathered.',
@@ -110,62 +83,28 @@ function stateText({ state, asked, correctable }: FilingRecord, counts: FilingRe
     certified: rows === 1 ? 'Its row is certified.' : `All ${rows} rows are certified.`,
     partly_certified: `${certified} of ${rows} rows are certified; ${errored} were rejected.`,
     rejected: `The authority rejected every row${correctable ? '; they can be corrected' : ''}.`,
-    needs_correction: `The service refused it; nothing was filed${correctable ? ', and it can be corrected' : ''}.`,
+    needs_correction: `It was refused; nothing was filed${correctable ? ', and it can be corrected' : ''}.`,
     abandoned: 'It was abandoned.',
   };
-  return texts[state];
+  return texts[state] ?? state;
 }
 
-const NO_PARTS = { counts: NO_ROWS, submissions: [] };
-const NO_QUESTIONS = new Map<string, never[]>();
-/** How long the mean acknowledgement time is cached. */
-const MEAN_CACHED_MS = 60_000;
-
 /** Reads filings in the API's form. */
-export function createFilingReader({ pool, mode, cadence }: EbrcReaderDependencies) {
-  let mean: { ms: Promise<number>; at: number } | undefined;
-
-  /** The recent mean time until an acknowledgement. */
-  async function meanMs(): Promise<number> {
-    if (mean && Date.now() - mean.at < MEAN_CACHED_MS) return mean.ms;
-    const ms = expectedAnswerMs(pool, mode, cadence);
-    mean = { ms, at: Date.now() };
-    return ms.catch((error: unknown) => {
-      mean = undefined;
-      throw error;
+export function createFilingReader({ pool }: Pick<EbrcReaderDependencies, 'pool'>) {
+  async function many(filings: readonly FilingSummary[]): Promise<FilingBody[]> {
+    const found = await evidenceNames(
+      pool,
+      filings.flatMap(({ filingId }) => filingId ?? []),
+    );
+    return filings.map((filing) => {
+      const { names = [], attempt = null } = found.get(filing.filingId ?? '') ?? {};
+      return filingBody(filing, names, attempt);
     });
   }
 
-  async function expectedBy({ state }: FilingRecord, submissions: readonly PagedSubmission[]): Promise<string | null> {
-    const times = submissions.flatMap(({ since }) => (since ? [since.getTime()] : []));
-    if (state !== 'processing' || times.length === 0) return null;
-    return new Date(Math.min(...times) + (await meanMs())).toISOString();
-  }
-
-  async function many(filings: readonly FilingRecord[]): Promise<FilingBody[]> {
-    if (filings.length === 0) return [];
-    const ids = filings.map(({ filingId }) => filingId);
-    const asked = filings.flatMap(({ filingId, questionCount }) => (questionCount > 0 ? [filingId] : []));
-    const [parts, questions] = await Promise.all([
-      partsOf(pool, ids),
-      asked.length > 0 ? readQuestions(pool, asked) : NO_QUESTIONS,
-    ]);
-    return Promise.all(
-      filings.map(async (filing) => {
-        const { counts, submissions } = parts.get(filing.filingId) ?? NO_PARTS;
-        return filingBody(filing, {
-          counts,
-          submissions,
-          questions: questions.get(filing.filingId) ?? [],
-          attempt: isAsked(filing) ? (await inQuestion(pool, filing.filingId)).attempt : null,
-          expectedBy: await expectedBy(filing, submissions),
-        });
-      }),
-    );
-  }
-
   async function one(filing: FilingRecord): Promise<FilingBody> {
-    const [body] = await many([filing]);
+    const counts = await countRows(pool, [filing.filingId]);
+    const [body] = await many([summaryOf(filing, counts(filing.filingId))]);
     if (!body) throw new Error('A filing was not read.');
     return body;
   }
@@ -180,6 +119,3 @@ export function createFilingReader({ pool, mode, cadence }: EbrcReaderDependenci
     },
   };
 }
-
-/** Whether a person may be asked about one of its sends. */
-export const isAsked = ({ state }: FilingRecord): boolean => state === 'outcome_unknown' || state === 'overdue';

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { isEnd } from '../../domain/filing/states';
 import { feedEnd, type FeedMark } from '../../ledger/events';
-import { standingsOf } from '../../ledger/filings/filing-pages';
+import { standingsOf } from '../../ledger/filings/filing';
 import { waitsForPerson } from '../../starter/filings/outcome';
 
 /** The longest wait of a request, in seconds. */
@@ -62,7 +61,7 @@ function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: 
 export function createFilingWatch({ pool }: { pool: pg.Pool }): Watch<string> {
   return createWatch(1_000, async (waiting) => {
     const standings = await standingsOf(pool, [...new Set(waiting)]);
-    const over = standings.filter(({ state, asked }) => isEnd(state) || waitsForPerson({ state, asked }));
+    const over = standings.filter((standing) => standing.closed || waitsForPerson(standing));
     const ids = new Set(over.map(({ filingId }) => filingId));
     return (filingId) => ids.has(filingId);
   });
