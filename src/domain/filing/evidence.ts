@@ -62,6 +62,9 @@ const DUPLICATE =
 /** Whether words of the service may mean that it has the mapping: "duplicate", "already exists", "already generated". */
 export function speaksOfDuplicate(text: string): boolean {
   // Underscores and capitals separate the words of a code: ALREADY_EXISTS, alreadyExists.
-  const words = text.normalize('NFKC').replace(/[_\s]+/gu, ' ').toLowerCase();
+  const words = text
+    .normalize('NFKC')
+    .replace(/[_\s]+/gu, ' ')
+    .toLowerCase();
   return DUPLICATE.test(words);
 }

@@ -132,7 +132,7 @@ describe('rules between rows', () => {
   test('upload types agree with the filing, or with each other', () => {
     const rows = [
       mappingRow({}, 2),
-      mappingRow({ serialNo: 2, uploadType: 103, irmNumber: 'IRM2026000002', mappedIRMAmountFCC: 1 }, 3),
+      mappingRow({ serialNo: 2, uploadType: 103, sbCumInvoiceNumber: '1234568', mappedIRMAmountFCC: 1 }, 3),
     ];
     expect(brief(checkRows(rows))).toEqual(['error 3 uploadType upload_type_differs']);
     expect(brief(checkRows(rows, { uploadType: 103 }))).toEqual(['error 2 uploadType upload_type_differs']);
