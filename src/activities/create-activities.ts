@@ -10,7 +10,7 @@ import { advanceActivities } from './filings/advance';
 import { annotateActivities } from './filings/annotate';
 import { pollActivities } from './filings/poll';
 import { submitActivities } from './filings/submit';
-import { readingActivities } from './read-company';
+import { companyActivities } from './read-company';
 import { reconciliationActivities } from './reconciliation';
 
 function pruneLedger({ pool, clock }: Deps): Promise<Record<string, number>> {
@@ -26,7 +26,7 @@ const ACTIVITIES = {
   ...advanceActivities,
   ...submitActivities,
   ...pollActivities,
-  ...readingActivities,
+  ...companyActivities,
   ...certificateActivities,
   ...annotateActivities,
   ...reconciliationActivities,

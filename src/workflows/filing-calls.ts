@@ -1,7 +1,6 @@
 /** The calls of a filing's run: each kind of `next` that is done outside of the ledger. */
 import type { Advanced, AdvanceArgs } from '../activities/filings/advance';
 import type { Next } from '../domain/filing/facts';
-import { pauseReasonOf } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
 
 type Done = Pick<AdvanceArgs, 'called' | 'failure'>;
@@ -29,10 +28,7 @@ const CALLS: { [Kind in Outside]: (advanced: Advanced, next: Extract<Next, { do:
       what,
       filingId: filingId ?? undefined,
     });
-    // A reading that failed is recorded as such, and its run waits by that; only what pauses is told.
-    if (failure !== null)
-      return pauseReasonOf(failure.kind) === null ? { called: 'wait', failure: null } : { called: 'read', failure };
-    return null;
+    return { called: 'read', failure };
   },
 
   async submit({ exporterId, filingId, told }, { n, channel, summary }) {

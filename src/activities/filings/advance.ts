@@ -66,7 +66,6 @@ async function open(deps: Deps, args: AdvanceArgs, workflowId: string, runId: st
   const input = args.input as FileInput;
   const opened = await openInput(deps, { input, workflowId, run: runId });
   if (opened.outcome === 'recorded' || opened.outcome === 'standing') return opened.filingId;
-  if (opened.outcome === 'filing_unknown') throw new FilingMissing(opened.filingId);
   if (opened.outcome === 'refused') {
     return withoutFiling(deps, args, { do: 'end' }, await refusedResult(pool, { workflowId, input, ...opened }));
   }

@@ -3,19 +3,9 @@
  * under the filing's lock, so that a repeated step, another run or another worker only asks again what is next.
  */
 import type pg from 'pg';
-import { DAY_MS, MINUTE_MS } from '../../domain/dates';
-import type { Decided, LedgerTime, Next, PauseReason, Told } from '../../domain/filing/facts';
+import { DAY_MS } from '../../domain/dates';
+import type { Decided, LedgerTime, Next, Told } from '../../domain/filing/facts';
 import { nextStep } from '../../domain/filing/next-step';
-import { hasErrors, type Finding } from '../../domain/rules/finding';
-import {
-  ACCESS,
-  ACTIVATION,
-  CREDENTIALS,
-  delayMs,
-  pauseReasonOf,
-  type Schedule,
-} from '../../domain/service/retry-table';
-import type { ErrorKind } from '../../domain/service/error-kinds';
 import type { FilingState } from '../../domain/filing/states';
 import { withTransaction } from '../pool';
 import { insertUnknown, noteSilent, readAttempts, type AttemptRow } from './attempts';
@@ -24,17 +14,11 @@ import { readFacts, type DecidingSettings } from './facts';
 import { applyRecords } from './follow';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
 import { addEvent, moveFiling } from './move';
-import { assignIec, checkFiling } from './check';
-import { reserveBalances } from './reserve';
+import { storePause, type CallFailure } from './pauses';
+import { check, reserve } from './prepare';
 import { applyReadings } from './settle';
 
-/** Why a call failed, as the failure mapper gave it. */
-export interface CallFailure {
-  /** Null: it did not come from our code, such as a lost worker. */
-  kind: ErrorKind | null;
-  message: string;
-  credentialsVersion?: number;
-}
+export type { CallFailure };
 
 /** Who asks what is next. */
 export interface Asking {
@@ -59,48 +43,61 @@ export interface Step {
   time: LedgerTime;
 }
 
-/** Ledger steps that a run may take in a row before it goes back to Temporal: a bound against a defect alone. */
-const STEPS_IN_A_ROW = 12;
+/** Decisions in one step: check, reserve, end. More is a defect. */
+const DECISIONS = 6;
 
-/** Advances a filing until something outside of the ledger is next. @throws FilingMissing, LedgerUnavailableError */
-export async function advance(pool: pg.Pool, asking: Asking): Promise<Step> {
-  let step = await advanceOnce(pool, asking);
-  for (let steps = 1; ; steps += 1) {
-    const { next } = step.decided;
-    if (next.do !== 'check' && next.do !== 'reserve') return step;
-    if (steps === STEPS_IN_A_ROW) throw new Error(`Filing ${asking.filingId} repeats the step ${next.do}.`);
-    await (next.do === 'check' ? check : reserve)(pool, asking);
-    step = await advanceOnce(pool, { ...asking, failure: null, called: null, told: step.told });
-  }
-}
-
-async function advanceOnce(pool: pg.Pool, asking: Asking): Promise<Step> {
+/**
+ * Advances a filing until something outside of the ledger is next, in one transaction: what the call came to, records,
+ * readings and decisions of persons, then check and reserve. @throws FilingMissing, LedgerUnavailableError
+ */
+export function advance(pool: pg.Pool, asking: Asking): Promise<Step> {
   return withTransaction(pool, async (client) => {
-    // Rows may be held again or planned again: their IRMs are locked before the filing.
+    // Rows may be held or planned again: their IRMs are locked before the filing.
     await lockIrmsOf(client, asking.filingId);
     const filing = await lockFiling(client, asking.filingId);
     // Another workflow's filing goes on there: this run ends with what stands.
     if (filing.workflowId !== asking.workflowId) return standing(filing, asking);
     const told = await noteLostTime(client, filing, asking);
-    await noteSilent(client, filing, asking.settings.httpTimeoutMs);
     await storePause(client, filing, asking);
     if (asking.cancelled) await cancel(client, filing);
-    const before = await progressOf(client, filing);
-    await applyRecords(client, filing);
-    await applyReadings(client, filing, asking.settings);
-    await carryOutDecisions(client, filing, asking.settings);
-    const progressed = (await progressOf(client, filing)) !== before;
-    let decided = nextStep(await readFacts(client, filing, asking.settings));
-    await move(client, filing, decided, asking, progressed);
-    // An ended filing may still have its workbook to be annotated.
-    if (filing.closed && decided.next.do === 'end')
-      decided = nextStep(await readFacts(client, filing, asking.settings));
-    const time = { epoch: filing.epochNow, beat: filing.beat };
-    const { next } = decided;
-    const nowTold = next.do === 'submit' && next.n >= (told?.n ?? 0) ? { n: next.n, ...time } : told;
-    await noteRun(client, filing, asking, nowTold);
-    return { filing, decided, told: nowTold, time };
+    const progressed = await applyAll(client, filing, asking.settings);
+    for (let decisions = 1; ; decisions += 1) {
+      const decided = nextStep(await readFacts(client, filing, asking.settings));
+      if (decided.next.do === 'check') await check(client, filing);
+      else if (decided.next.do === 'reserve') await reserve(client, filing);
+      else {
+        const wasClosed = filing.closed;
+        await move(client, filing, decided, asking, progressed && decisions === 1);
+        // An ended filing may still have its workbook to be annotated.
+        if (wasClosed || !filing.closed) return finish(client, filing, decided, asking, told);
+      }
+      if (decisions === DECISIONS) throw new Error(`Filing ${filing.filingId} repeats the step ${decided.next.do}.`);
+    }
   });
+}
+
+/** Judges what came since: silence, records, readings, decisions. @returns whether something became known */
+async function applyAll(client: pg.PoolClient, filing: LockedFiling, settings: Asking['settings']): Promise<boolean> {
+  const silent = await noteSilent(client, filing, settings.httpTimeoutMs);
+  const { changed } = await applyRecords(client, filing);
+  const { adopted } = await applyReadings(client, filing, settings);
+  const before = filing.openDecisions;
+  if (before > 0) await carryOutDecisions(client, filing, settings);
+  return silent || changed || adopted > 0 || before > 0;
+}
+
+async function finish(
+  client: pg.PoolClient,
+  filing: LockedFiling,
+  decided: Decided,
+  asking: Asking,
+  told: Told | null,
+): Promise<Step> {
+  const time = { epoch: filing.epochNow, beat: filing.beat };
+  const { next } = decided;
+  const nowTold = next.do === 'submit' ? { n: next.n, ...time } : told;
+  await noteRun(client, filing, asking, nowTold);
+  return { filing, decided, told: nowTold, time };
 }
 
 const standing = (filing: LockedFiling, { told }: Asking): Step => ({
@@ -152,59 +149,6 @@ async function noteRun(client: pg.PoolClient, filing: LockedFiling, { run }: Ask
   ]);
 }
 
-const SCHEDULES: Record<PauseReason, Schedule> = {
-  credentials: CREDENTIALS,
-  access: ACCESS,
-  activation: ACTIVATION,
-  failure: { initialMs: 30_000, factor: 2, maxMs: 15 * MINUTE_MS },
-};
-
-/** A failed call pauses the filing; one that succeeded ends the pause. */
-async function storePause(client: pg.PoolClient, filing: LockedFiling, { failure, called }: Asking): Promise<void> {
-  if (called === null || called === 'wait') return;
-  if (failure === null) {
-    if (filing.pause === null) return;
-    await client.query(
-      'UPDATE filings SET pause = NULL, pause_until = NULL, pause_tries = 0, pause_text = NULL, credentials_seen = NULL WHERE filing_id = $1',
-      [filing.filingId],
-    );
-    Object.assign(filing, { pause: null, pauseUntil: null, pauseTries: 0, pauseText: null, credentialsSeen: null });
-    return;
-  }
-  const reason: PauseReason = pauseReasonOf(failure.kind) ?? 'failure';
-  const tries = filing.pause === reason ? filing.pauseTries + 1 : 1;
-  const { rows } = await client.query<Pick<LockedFiling, 'pauseUntil'>>(
-    `UPDATE filings f SET pause = $2, pause_tries = $3, pause_text = $4, credentials_seen = $5, pause_until = greatest(
-        clock_timestamp() + $6 * interval '1 ms',
-        CASE WHEN $2 = 'activation' THEN (SELECT activates_at + interval '1 s' FROM exporters e WHERE e.exporter_id = f.exporter_id) END)
-      WHERE filing_id = $1 RETURNING floor(extract(epoch FROM pause_until) * 1000)::float8 AS "pauseUntil"`,
-    [
-      filing.filingId,
-      reason,
-      tries,
-      pauseText(reason, filing, failure),
-      failure.credentialsVersion ?? 0,
-      delayMs(SCHEDULES[reason], tries),
-    ],
-  );
-  Object.assign(filing, {
-    pause: reason,
-    pauseTries: tries,
-    pauseText: pauseText(reason, filing, failure),
-    ...rows[0],
-  });
-  if (tries === 1) await addEvent(client, filing, { kind: failure.kind ?? 'call_failed', text: failure.message });
-}
-
-function pauseText(reason: PauseReason, { exporterId }: LockedFiling, { message }: CallFailure): string {
-  const said = /[.!?]$/u.test(message) ? message : `${message}.`;
-  if (reason === 'credentials')
-    return `${said} Submit working credentials: ebrc credentials ${exporterId} --username … --password-stdin. The filing continues by itself.`;
-  if (reason === 'access')
-    return `${said} This is about our own API key or agreement: check EBRC_API_KEY and the agreements in the service's console. It is tried again by itself.`;
-  return reason === 'activation' ? 'The authority has not opened API access for the exporter yet.' : said;
-}
-
 /** A cancelled run: its filing is abandoned before a send. After it the filing goes on, and that is noted once. */
 async function cancel(client: pg.PoolClient, filing: LockedFiling): Promise<void> {
   if (filing.closed) return;
@@ -226,18 +170,6 @@ async function cancel(client: pg.PoolClient, filing: LockedFiling): Promise<void
       kind: 'cancel_refused',
       text: 'cancelled in Temporal after it was sent: it goes on',
     });
-}
-
-/** What counts as progress: outcomes of rows, verdicts, approvals and decisions. */
-async function progressOf(client: pg.PoolClient, { filingId }: LockedFiling): Promise<string> {
-  const { rows } = await client.query<{ progress: string }>(
-    `SELECT concat_ws('/', (SELECT count(*) FROM filing_rows WHERE filing_id = $1 AND settled_at IS NOT NULL),
-        (SELECT string_agg(verdict, ',' ORDER BY number) FROM attempts WHERE filing_id = $1),
-        (SELECT count(*) FROM decisions WHERE filing_id = $1 AND outcome IS NOT NULL),
-        (SELECT count(*) FROM attempts WHERE filing_id = $1 AND ended_at IS NOT NULL)) AS progress`,
-    [filingId],
-  );
-  return rows[0]?.progress ?? '';
 }
 
 /** Records how the filing stands now, with its attention: a state that asks, or its time is past. */
@@ -279,66 +211,4 @@ function endAttention(state: FilingState, attention: string | null): string | nu
     return 'The authority rejected rows: correct them and file them again with `ebrc correct`.';
   if (state === 'needs_correction') return 'It was refused: correct it and file it again with `ebrc correct`.';
   return attention;
-}
-
-/** Checks exporter, IRMs and documents once they were read; errors end the filing at the door. */
-async function check(pool: pg.Pool, { filingId }: Asking): Promise<void> {
-  await withTransaction(pool, async (client) => {
-    await lockIrmsOf(client, filingId);
-    const filing = await lockFiling(client, filingId);
-    if (filing.closed || filing.checkedAt !== null) return;
-    const findings = [...(await assignIec(client, filing)), ...(await checkFiling(client, filing))];
-    if (hasErrors(findings)) return refuseFiling(client, filing, findings);
-    await client.query(
-      'UPDATE filings SET checked_at = clock_timestamp(), warnings = warnings || $2::jsonb WHERE filing_id = $1',
-      [filingId, JSON.stringify(findings)],
-    );
-  });
-}
-
-/** Reserves the balances, or refuses what they do not cover. */
-async function reserve(pool: pg.Pool, { filingId }: Asking): Promise<void> {
-  await withTransaction(pool, async (client) => {
-    await lockIrmsOf(client, filingId);
-    const filing = await lockFiling(client, filingId);
-    if (filing.closed) return;
-    const { outcome, findings } = await reserveBalances(client, filing);
-    if (outcome === 'reserved') {
-      await client.query(`UPDATE filings SET pause = NULL, pause_tries = 0, pause_text = NULL WHERE filing_id = $1`, [
-        filingId,
-      ]);
-      return;
-    }
-    if (outcome === 'refused') return refuseFiling(client, filing, findings);
-    // Short through what others have sent: their outcome frees it or not. Stale: the balances are read afresh.
-    const text = findings[0]?.message ?? 'The balance may not cover it yet';
-    if (outcome === 'stale') {
-      await client.query('UPDATE exporters SET irms_refreshed_at = NULL WHERE exporter_id = $1', [filing.exporterId]);
-      return;
-    }
-    await client.query(
-      `UPDATE filings SET pause = 'failure', pause_text = $2, pause_tries = pause_tries + 1, pause_until = clock_timestamp() + interval '15 min'
-        WHERE filing_id = $1`,
-      [filingId, text],
-    );
-  });
-}
-
-async function refuseFiling(client: pg.PoolClient, filing: LockedFiling, findings: readonly Finding[]): Promise<void> {
-  await client.query(
-    `UPDATE filing_rows SET state = 'released', settled_at = clock_timestamp() WHERE filing_id = $1 AND state = 'planned'`,
-    [filing.filingId],
-  );
-  await client.query('UPDATE filings SET errors = $2 WHERE filing_id = $1', [
-    filing.filingId,
-    JSON.stringify(findings),
-  ]);
-  const text = findings.find(({ severity }) => severity === 'error')?.message ?? 'refused';
-  const attention = endAttention('needs_correction', null);
-  await moveFiling(client, filing, {
-    state: 'needs_correction',
-    attention,
-    asked: false,
-    event: { kind: 'refused', text },
-  });
 }

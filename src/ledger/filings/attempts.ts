@@ -160,14 +160,20 @@ export async function holdAgain(client: Queryable, { filingId }: Pick<LockedFili
   );
 }
 
-/** A `sending` attempt whose process can no longer answer is unknown. `timeoutMs`: of this process. */
-export async function noteSilent(client: Queryable, filing: LockedFiling, timeoutMs: number): Promise<void> {
+/**
+ * A `sending` attempt whose process can no longer answer is unknown. `timeoutMs`: of this process.
+ * @returns whether there was one
+ */
+export async function noteSilent(client: Queryable, filing: LockedFiling, timeoutMs: number): Promise<boolean> {
+  if (!filing.sending) return false;
   const { rowCount } = await client.query(
     `UPDATE attempts SET verdict = 'unknown', reason = 'its worker gave no answer' WHERE filing_id = $1 AND verdict = 'sending'
         AND clock_timestamp() > marked_at + (greatest(timeout_ms, $2) + ${ANSWER_MARGIN_MS}) * interval '1 ms'`,
     [filing.filingId, timeoutMs],
   );
-  if (rowCount) await addEvent(client, filing, { kind: 'unknown', text: 'its worker gave no answer' });
+  if (!rowCount) return false;
+  await addEvent(client, filing, { kind: 'unknown', text: 'its worker gave no answer' });
+  return true;
 }
 
 /** How long after its time-out a sender may still store its answer. */

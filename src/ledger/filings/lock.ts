@@ -51,6 +51,9 @@ export interface LockedFiling {
   checkedAt: number | null;
   reservedAt: number | null;
   hasWorkbook: boolean;
+  /** Whether an attempt is being sent, and how many decisions nothing came of yet. */
+  sending: boolean;
+  openDecisions: number;
   /** The ledger's time now, and whether Temporal knows this ledger, so that it may send. */
   epochNow: string;
   beat: number;
@@ -66,6 +69,8 @@ const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", iec
   approved_evidence AS "approvedEvidence", made_by AS "madeBy", maker_id AS "makerId", pause, ${MS('pause_until')} AS "pauseUntil",
   pause_tries AS "pauseTries", pause_text AS "pauseText", credentials_seen AS "credentialsSeen", run, f.epoch, ${MS('checked_at')} AS "checkedAt", ${MS('reserved_at')} AS "reservedAt", annotated,
   EXISTS (SELECT FROM filing_inputs i WHERE i.input_ref = f.input_ref AND i.source_document IS NOT NULL) AS "hasWorkbook",
+  EXISTS (SELECT FROM attempts a WHERE a.filing_id = f.filing_id AND a.verdict = 'sending') AS sending,
+  (SELECT count(*)::int FROM decisions d WHERE d.filing_id = f.filing_id AND d.outcome IS NULL) AS "openDecisions",
   server_epoch() AS "epochNow", l.beat::float8 AS beat,
   ${LEDGER_IS_WHOLE('f.mode')} AS "ledgerWhole", ${MS('clock_timestamp()')} AS now`;
 

@@ -85,8 +85,8 @@ export async function refusedResult(
     ...{
       filingId: null,
       workflowId,
-      reference: String(input.reference ?? ''),
-      n: Number(input.n ?? 1),
+      reference: String(input?.reference ?? ''),
+      n: Number(input?.n ?? 1),
       state: 'refused',
     },
     recorded:
