@@ -13,6 +13,7 @@ export type { CompanyRead };
 
 export interface ReadCompanyArgs {
   exporterId: string;
+  /** `irms`: only those of this client; `both`: those of all clients of the company too. */
   what: 'both' | 'certificates' | 'irms';
   /** The filing that asks; others of the company that are in doubt are woken. */
   filingId?: string;
@@ -47,7 +48,7 @@ async function readCompany(deps: Deps, args: ReadCompanyArgs): Promise<CompanyRe
 async function readParts(deps: Deps, { exporterId, what, days }: ReadCompanyArgs): Promise<CompanyRead> {
   let company = await needExporter(deps.pool, exporterId);
   // Without an IEC the certificates cannot be read, but the IRMs may tell it.
-  const irms = what === 'certificates' && company.iec !== null ? null : await readIrms(deps, company);
+  const irms = what === 'certificates' && company.iec !== null ? null : await readIrms(deps, company, { alone: what === 'irms' });
   if (irms && (what === 'irms' || irms.state === 'under_way')) return irms;
   if (irms?.failure && CLIENT_CANNOT_CALL.includes(irms.failure.kind)) return { ...irms, whole: false };
   company = await needExporter(deps.pool, exporterId);

@@ -31,13 +31,13 @@ export const reconcileResult = z.object({
   state: z.enum(['started', 'done']),
   from: z.string(),
   to: z.string(),
-  parties: z.number().int().describe('parties compared so far; clients with one IEC are one party'),
+  companies: z.number().int().describe('companies compared so far; clients with one IEC are one company'),
   opened: z.number().int(),
   closed: z.number().int(),
   healed: z.number().int(),
   counts: z
     .record(z.enum(FINDING_KINDS), z.number().int())
-    .describe('open findings of the reconciled parties, by kind'),
+    .describe('open findings of the reconciled companies, by kind'),
   skipped: z.array(z.object({ exporterId: z.string(), reason: z.string() })),
 });
 export type ReconcileResult = z.infer<typeof reconcileResult>;

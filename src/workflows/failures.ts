@@ -7,7 +7,6 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import type { FailureDetails } from '../activities/application-failure';
-import { FILING_MISSING, SET_ASIDE } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
 import { cutText } from '../domain/text';
 
@@ -16,18 +15,6 @@ export interface ReadFailure {
   kind: ErrorKind | null;
   message: string;
   details: Partial<FailureDetails>;
-}
-
-/** Whether a step failed because the ledger does not hold its filing. */
-export function isFilingMissing(error: unknown): boolean {
-  const cause = error instanceof ActivityFailure ? error.cause : error;
-  return cause instanceof ApplicationFailure && cause.type === FILING_MISSING;
-}
-
-/** The message of a step that was set aside because it ended several workers; null for any other failure. */
-export function setAsideText(error: unknown): string | null {
-  const cause = error instanceof ActivityFailure ? error.cause : error;
-  return cause instanceof ApplicationFailure && cause.type === SET_ASIDE ? cause.message : null;
 }
 
 const MAX_DEPTH = 5;

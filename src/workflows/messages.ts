@@ -27,5 +27,5 @@ export const reconciliationBegun = (
   { from = '', to = '' }: Pick<ReconcileInput, 'from' | 'to'> = {},
 ): ReconcileResult => ({
   ...{ runId, workflowId, state: 'started', from, to },
-  ...{ parties: 0, opened: 0, closed: 0, healed: 0, counts: noFindings(), skipped: [] },
+  ...{ companies: 0, opened: 0, closed: 0, healed: 0, counts: noFindings(), skipped: [] },
 });

@@ -1,8 +1,7 @@
-import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { ExporterProgress, OnboardInput } from '../domain/contracts';
 import type { CredentialCheck } from '../activities/exporters/credentials';
 import type { ExporterState } from '../activities/exporters/exporters';
-import type { ErrorKind } from '../domain/service/error-kinds';
 import { CREDENTIAL_KINDS, CREDENTIALS_OF_A_PERSON, delayMs } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
 import {
@@ -12,11 +11,11 @@ import {
   type CredentialSubmission,
   type Submissions,
 } from './exporter/credential-submissions';
+import { readWithRetries } from './exporter/company-reading';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
-import { credentialsRenewedSignal } from './messages';
-import { readFailure } from './failures';
+import { orNull, readFailure } from './failures';
 import { needInput, refuse as refuseUpdate } from './inputs';
-import { waitForActivation, whileAwaitingCredentials } from './waits';
+import { waitForAccess, waitForActivation } from './waits';
 
 /** Continue as new beyond this many events, because an onboarding may wait for months. */
 const LONG_HISTORY = 2_000;
@@ -34,11 +33,6 @@ export async function onboardExporter(
     const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
     refuseUpdate(message, { code: 'not_waiting' });
   });
-  const renewal = { came: false };
-  setHandler(credentialsRenewedSignal, () => {
-    renewal.came = true;
-  });
-
   const continueAsNewIfLong = async (): Promise<void> => {
     if (workflowInfo().historyLength < LONG_HISTORY) return;
     await condition(allHandlersFinished);
@@ -51,8 +45,9 @@ export async function onboardExporter(
   // Index the worker's mode: the input's is unchecked, and a value that is no string would fail the workflow task.
   status.index(settings.searchAttributes, settings.mode);
   const refused = await createOrAdopt(status, input);
-  if (!refused) await makeReady({ status, submissions, renewal });
+  if (!refused) await makeReady({ status, submissions });
   await condition(allHandlersFinished);
+  if (status.view.state === 'ready') await readHistory(idOf(status));
   return status.view;
 }
 
@@ -81,15 +76,6 @@ const NONE_ON_FILE = 'credentials_missing';
 interface ReadyContext {
   status: ExporterStatus;
   submissions: Submissions;
-  /** Whether a `credentialsRenewed` signal came that nobody has taken. */
-  renewal: { came: boolean };
-}
-
-/** Whether credentials were renewed since the last call. */
-function takeRenewal({ renewal }: ReadyContext): boolean {
-  const { came } = renewal;
-  renewal.came = false;
-  return came;
 }
 
 /** Why a person is asked for credentials; `versionSeen`: the version that failed. */
@@ -193,51 +179,56 @@ async function askForCredentials(context: ReadyContext, need: Need): Promise<Ste
   const versionSeen = need.versionSeen ?? ledger.currentVersion;
   const { code, message } = need;
   status.update({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
-  return whileAwaitingCredentials({ exporterId, versionSeen }, async (renewed) => {
-    for (let looks = 1; submissions.size === 0; looks += 1) {
-      const newer = renewed || takeRenewal(context);
-      if (!newer) await rest(context, delayMs(CREDENTIALS_OF_A_PERSON, looks));
-      if (submissions.size > 0) break;
-      const read = await readExporter(context);
-      if (read.go === 'end' || newer || takeRenewal(context)) return read;
-      if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE))
-        return read;
-    }
-    return { go: 'ask', need };
-  });
+  for (let looks = 1; submissions.size === 0; looks += 1) {
+    await rest(context, delayMs(CREDENTIALS_OF_A_PERSON, looks));
+    if (submissions.size > 0) break;
+    const now = await calls('ledger', 'Look for newer credentials').exporterInLedger({ exporterId });
+    const read = await readExporter(context);
+    if (read.go === 'end' || now.currentVersion > versionSeen) return read;
+    if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE)) return read;
+  }
+  return { go: 'ask', need };
 }
 
-/** Sleeps until credentials are submitted or renewed, at most `ms`. */
-function rest({ status, submissions, renewal }: ReadyContext, ms: number): Promise<void> {
-  return status.rest(ms, 'Check the exporter again', () => submissions.size > 0 || renewal.came);
+/** Sleeps until credentials are submitted, at most `ms`. */
+function rest({ status, submissions }: ReadyContext, ms: number): Promise<void> {
+  return status.rest(ms, 'Check the exporter again', () => submissions.size > 0);
 }
 
 /** Refreshes the IRMs live and reads them. @returns `activation_pending` if API access is not open yet */
-async function refresh({ status }: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
+async function refresh(context: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
+  const { status } = context;
   const { exporterId } = exporter;
   status.update({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
-  const expected: ErrorKind[] = [...CREDENTIAL_KINDS, UNKNOWN_CLIENT, PENDING];
-  try {
-    await retryUntilFixed(status, expected, () =>
-      calls('api', { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId }).refreshIrms({ exporterId }),
-    );
-    const { irmCount } = await retryUntilFixed(status, [UNKNOWN_CLIENT], () =>
-      calls('api', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId }),
-    );
-    status.update({ state: 'ready', irmCount });
-    return { go: 'end' };
-  } catch (error) {
-    const { kind, message, details } = readFailure(error);
+  const about = { summary: 'Refresh and read the IRMs', priorityKey: 1, tries: 20 } as const;
+  for (;;) {
+    const { failure, irmCount } = await readWithRetries({ exporterId, what: 'irms' }, about);
+    if (failure === null) {
+      status.update({ state: 'ready', irmCount });
+      return { go: 'end' };
+    }
+    const { kind, message, credentialsVersion: versionSeen } = failure;
     if (kind === PENDING) return PENDING;
-    if (kind === null || !CREDENTIAL_KINDS.includes(kind)) return refuse(status, error);
-    return { go: 'ask', need: { code: kind, message, versionSeen: details.credentialsVersion } };
+    if (kind === UNKNOWN_CLIENT) return endAsUnknown(status);
+    if (CREDENTIAL_KINDS.includes(kind)) return { go: 'ask', need: { code: kind, message, versionSeen } };
+    await waitForAccess(status, status.waits, { kind, message, details: {} });
   }
+}
+
+/** Reads the certificates of the last years in the background. Where it fails, the first filing reads them. */
+async function readHistory(exporterId: string): Promise<void> {
+  const about = { summary: 'Read the certificates of the past', priorityKey: 5, tries: 5 } as const;
+  await orNull(() => readWithRetries({ exporterId, what: 'certificates' }, about));
 }
 
 /** Ends an onboarding whose client the service does not know. @throws any other failure */
 function refuse(status: ExporterStatus, error: unknown): Step {
-  const { kind: code } = readFailure(error);
-  if (code !== UNKNOWN_CLIENT) throw error;
+  if (readFailure(error).kind !== UNKNOWN_CLIENT) throw error;
+  return endAsUnknown(status);
+}
+
+function endAsUnknown(status: ExporterStatus): Step {
+  const code = UNKNOWN_CLIENT;
   const message = 'The service has no such client in the mode of the API key any more. Onboard the exporter again.';
   status.update({ state: 'refused', message, errors: [{ code, message }] });
   return { go: 'end' };

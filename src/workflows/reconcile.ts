@@ -1,4 +1,4 @@
-/** Compares the ledger with the authority, party by party, and makes the repairs that need no person. */
+/** Compares the ledger with the authority, company by company, and makes the repairs that need no person. */
 import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 import { RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
@@ -6,25 +6,25 @@ import { calls } from './activity-profiles';
 import { noteSkipped } from './failures';
 import { needInput } from './inputs';
 import { reconciliationBegun, reconciliationQuery } from './messages';
-import { compareParty, repairParty, type ComparedParty } from './reconcile-party';
+import { compareCompany, repairCompany, type ComparedCompany } from './reconcile-company';
 
-/** The most parties that one run compares: about 35 events each without repairs. */
+/** The most companies that one run compares: about 35 events each without repairs. */
 const PAGE = 25;
-/** Beyond this no party or repair is started; what is under way adds at most 300 events, within a limit of 2,000. */
+/** Beyond this no company or repair is started; what is under way adds at most 300 events, within a limit of 2,000. */
 const LONG_HISTORY = 1_200;
 /** More parallel calls would only wait in the task queues. */
 const AT_ONCE = 5;
 /** Temporal's own search attribute of workflows that a schedule started. */
 const SCHEDULED_BY = { name: 'TemporalScheduledById', type: 'KEYWORD' } as const;
 
-/** Reconciles one party or all. A party that cannot be read is noted with the reason and stops no other. */
+/** Reconciles one company or all. One that cannot be read is noted with the reason and stops no other. */
 export async function reconcile(
   input: ReconcileInput & {
     resume?: {
-      after: number;
+      after: string;
       soFar: ReconcileResult;
-      /** Parties that were compared and still have repairs to make. */
-      unrepaired: ComparedParty[];
+      /** Companies that were compared and still have repairs to make. */
+      unrepaired: ComparedCompany[];
     };
   },
 ): Promise<ReconcileResult> {
@@ -40,13 +40,13 @@ export async function reconcile(
     result.to = plan.to;
   }
   const { exporterId } = asked;
-  // For one exporter a continued run only finishes the repairs of its party.
+  // For one exporter a continued run only finishes the repairs of its company.
   const page =
     resume && exporterId !== undefined
-      ? { parties: [], next: null }
-      : await calls('ledger', 'List the parties to compare').partiesToReconcile({
+      ? { companies: [], next: null }
+      : await calls('ledger', 'List the companies to compare').companiesToReconcile({
           exporterId,
-          after: resume?.after ?? 0,
+          after: resume?.after ?? '',
           limit: PAGE,
         });
   const checks: ReconcileCheck[] = [...(asked.checks ?? RECONCILE_CHECKS)];
@@ -54,27 +54,27 @@ export async function reconcile(
   const eachDocument = workflowInfo().typedSearchAttributes.get(SCHEDULED_BY) === undefined;
   const hasRoom = () => workflowInfo().historyLength < LONG_HISTORY;
   const toRepair = [...(resume?.unrepaired ?? [])];
-  const toCompare = [...page.parties];
-  const unrepaired: ComparedParty[] = [];
-  let after = resume?.after ?? 0;
-  const nextParty = async (): Promise<ComparedParty | null> => {
+  const toCompare = [...page.companies];
+  const unrepaired: ComparedCompany[] = [];
+  let after = resume?.after ?? '';
+  const nextCompany = async (): Promise<ComparedCompany | null> => {
     const compared = toRepair.shift();
     if (compared) return compared;
-    const party = toCompare.shift();
-    if (!party) return null;
-    after = party.partyId;
-    return compareParty(party, { from: result.from, to: result.to, checks, eachDocument });
+    const company = toCompare.shift();
+    if (!company) return null;
+    after = company.key;
+    return compareCompany(company, { from: result.from, to: result.to, checks, eachDocument });
   };
   const lane = async (): Promise<void> => {
     while (hasRoom()) {
-      const compared = await nextParty();
+      const compared = await nextCompany();
       if (!compared) return;
-      if (await repairParty(compared, hasRoom)) note(result, compared);
+      if (await repairCompany(compared, hasRoom)) note(result, compared);
       else unrepaired.push(compared);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
-  if (exporterId !== undefined && !resume && page.parties.length === 0) {
+  if (exporterId !== undefined && !resume && page.companies.length === 0) {
     const reason = 'the ledger does not know this exporter; onboard it, or give its id as `ebrc exporters` shows it';
     noteSkipped(result, exporterId, reason);
   }
@@ -88,13 +88,13 @@ export async function reconcile(
   return result;
 }
 
-function note(result: ReconcileResult, { party, outcome }: ComparedParty): void {
-  result.parties += 1;
+function note(result: ReconcileResult, { company, outcome }: ComparedCompany): void {
+  result.companies += 1;
   result.opened += outcome.opened;
   result.closed += outcome.closed;
   result.healed += outcome.healed;
-  if (outcome.skipped) noteSkipped(result, party.callAs, outcome.skipped);
+  if (outcome.skipped) noteSkipped(result, company.exporterId, outcome.skipped);
   setCurrentDetails(
-    `Parties compared: ${result.parties}. Findings opened ${result.opened}, closed ${result.closed}, healed ${result.healed}.`,
+    `Companies compared: ${result.companies}. Findings opened ${result.opened}, closed ${result.closed}, healed ${result.healed}.`,
   );
 }

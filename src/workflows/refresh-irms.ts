@@ -2,6 +2,7 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
 import { calls, callsInBackground, checkStarted } from './activity-profiles';
+import { readWithRetries } from './exporter/company-reading';
 import { noteSkipped, orNull } from './failures';
 import { needInput } from './inputs';
 
@@ -52,8 +53,9 @@ async function refresh({ exporterId: asked, readFirst }: RefreshCandidate): Prom
     exporterId = known.exporterId;
     if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
   }
-  await callsInBackground(exporterId, 'irm-refresh', 'Refresh the IRMs').refreshIrms({ exporterId });
-  return callsInBackground(exporterId, 'api', 'Read the IRMs').readIrms({ exporterId });
+  const about = { summary: 'Refresh and read the IRMs', priorityKey: 5, tries: 4 } as const;
+  const { state, irmCount, problem } = await readWithRetries({ exporterId, what: 'irms' }, about);
+  return state === 'read' ? { irmCount } : { skip: problem ?? state };
 }
 
 function note(result: RefreshIrmsResult, { exporterId }: RefreshCandidate, refreshed: Refreshed): void {

@@ -1,9 +1,7 @@
-/** Waits of both onboarding and filing: until API access opens, our own access works, or credentials are renewed. */
-import { workflowInfo } from '@temporalio/workflow';
+/** Waits of onboardings and updates of credentials: until API access opens, or our own access works. */
 import type { ExporterState } from '../activities/exporters/exporters';
 import { ACCESS, ACTIVATION, delayMs, pauseReasonOf, type Schedule } from '../domain/service/retry-table';
 import { asSentence } from '../domain/text';
-import { steps } from './activity-profiles';
 import type { ReadFailure } from './failures';
 
 /** The reason of a wait, and the milliseconds until the next check. */
@@ -16,9 +14,6 @@ export interface WaitingWorkflow {
   /** Sleeps on a durable timer. May continue as new when the history is long. */
   rest(ms: number, summary: string): Promise<void>;
 }
-
-/** Delays between reads of a ledger that holds other moves than the run. */
-const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 60_000 };
 
 /** The growing delays of one kind of wait; starts again at the first delay after `maxMs` without a wait. */
 class WaitSeries {
@@ -40,7 +35,6 @@ class WaitSeries {
 export class Waits {
   readonly activation = new WaitSeries(ACTIVATION);
   readonly access = new WaitSeries(ACCESS);
-  readonly movedOn = new WaitSeries(MOVED_ON);
 }
 
 /** The check comes a little after the announced time, because clocks differ; later ones at least a minute apart. */
@@ -86,22 +80,4 @@ export async function waitForAccess(progress: WaitingWorkflow, { access }: Waits
   await progress.showWait({ reason: 'access', kind, text: failure.message, message, ms });
   await progress.rest(ms, `Try again after ${kind}`);
   access.ended();
-}
-
-/** Runs `wait` while registered for credentials newer than `versionSeen`. `renewed`: they exist already. */
-export async function whileAwaitingCredentials<T>(
-  { exporterId, versionSeen }: { exporterId: string; versionSeen: number },
-  wait: (renewed: boolean) => Promise<T>,
-): Promise<T> {
-  const { workflowId } = workflowInfo();
-  const { retryNow } = await steps('Wait for credentials').awaitCredentials({
-    workflowId,
-    exporterId,
-    versionSeen,
-  });
-  try {
-    return await wait(retryNow);
-  } finally {
-    await steps('Stop waiting for credentials').stopAwaitingCredentials({ workflowId });
-  }
 }

@@ -19,13 +19,17 @@ interface ListOfIrms {
   whole: boolean;
 }
 
-/** One reading of IRMs. A client that cannot be called fails it only where it is the one that was asked for. */
-export function readIrms(deps: Deps, company: Company): Promise<CompanyRead> {
+/**
+ * One reading of IRMs: of the one client that was asked for (`alone`), or of all of its company. Another client that
+ * cannot be called does not fail it.
+ */
+export function readIrms(deps: Deps, company: Company, { alone }: { alone: boolean }): Promise<CompanyRead> {
   const { pool, logger } = deps;
   return underLease(deps, company, async ({ readingId }) => {
     const lists: ListOfIrms[] = [];
     let failure: CallFailed | null = null;
-    for (const exporterId of await callableClients(pool, company)) {
+    const clients = alone ? [company.exporterId] : await callableClients(pool, company);
+    for (const exporterId of clients) {
       const failed = await failureOfCalls(async () => void lists.push(await listIrms(deps, exporterId)));
       if (exporterId === company.exporterId) failure = failed;
     }

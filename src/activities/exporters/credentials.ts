@@ -1,4 +1,3 @@
-import { WorkflowNotFoundError } from '@temporalio/common';
 import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/http/call';
 import {
@@ -8,14 +7,14 @@ import {
   credentialVersion,
   currentCredentials,
   markRejected,
+  filingsWithoutCredentials,
   markValid,
-  removeWaiter,
   versionOfSecret,
-  waitersOf,
 } from '../../ledger/vault/credentials';
 import { fuseBlownUntil, recordFailedCheck } from '../../ledger/vault/credential-fuse';
 import { needExporter, saveExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
+import { readClock } from '../../ledger/readings';
 import { VaultError } from '../../ledger/vault/vault';
 import { notYet } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
@@ -46,9 +45,6 @@ export type CredentialCheck =
   | { outcome: 'superseded' }
   | CheckRefusal;
 
-/** Name of the signal in `workflows/messages`, repeated here because activities import no workflow code. */
-const CREDENTIALS_RENEWED = 'credentialsRenewed';
-
 /** Records submitted credentials: first the consent (spec: "recorded as consent evidence"), then the version. */
 async function acceptCredentials(
   { pool, vault, mode }: Deps,
@@ -74,22 +70,9 @@ async function acceptCredentials(
 const checkCredentials = (deps: Deps, { exporterId, version }: { exporterId: string; version: number }) =>
   withHeartbeat(exporterId, (call) => check(deps, exporterId, version, call));
 
-/** Signals every workflow that waits for newer credentials than it saw, now that `version` is valid. */
-async function tellCredentialsRenewed(
-  deps: Deps,
-  { exporterId, version }: { exporterId: string; version: number },
-): Promise<void> {
-  const { pool, logger } = deps;
-  for (const { workflowId, versionSeen } of await waitersOf(pool, exporterId)) {
-    if (versionSeen >= version) continue;
-    try {
-      await deps.client().workflow.getHandle(workflowId).signal(CREDENTIALS_RENEWED, { version });
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-      logger.info({ workflowId }, 'a workflow that waited for credentials has ended');
-    }
-    await removeWaiter(pool, workflowId, version);
-  }
+/** Wakes the filings that wait for newer credentials now that some are valid. */
+async function tellCredentialsRenewed({ pool, poke }: Deps, { exporterId }: { exporterId: string }): Promise<void> {
+  for (const workflowId of await filingsWithoutCredentials(pool, exporterId)) await poke(workflowId);
 }
 
 /** The state of an exporter and its credentials in the ledger, without a call. */
@@ -124,7 +107,7 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
   await waitForFuse(deps, exporterId);
   const use = { purpose: 'portal-login', mode, exporterId, version } as const;
   const { username, password } = await vault.open(pool, known.secretRef, use);
-  const readAt = new Date(clock());
+  const readAt = await readClock(pool);
   try {
     const customer = await api.checkCredentials(exporterId, { dgftUsername: username, dgftPassword: password }, call);
     const exporter = await saveExporter(pool, customer, mode, readAt);

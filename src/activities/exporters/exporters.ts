@@ -7,9 +7,10 @@ import { readinessOf } from '../../domain/exporter/exporter';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import { otherModeText } from '../../domain/values';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
+import { readClock } from '../../ledger/readings';
 import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';
-import { now, type Deps } from '../dependencies';
+import type { Deps } from '../dependencies';
 
 /** An exporter as a workflow holds it, without name and e-mail, which do not belong in a history. */
 export interface ExporterState extends ReturnType<typeof readinessOf> {
@@ -72,7 +73,7 @@ async function changeExporter(
 /** Saves the client that a call returns, as of its start. `typed`: the name, used if the answer has none (NA). */
 async function saveAnswer(deps: Deps, ask: () => Promise<Customer>, typed: string | null = null): Promise<ExporterRow> {
   const { pool, mode } = deps;
-  const readAt = now(deps);
+  const readAt = await readClock(pool);
   const customer = await ask();
   return saveExporter(pool, { ...customer, name: customer.name ?? typed }, mode, readAt);
 }
@@ -104,7 +105,7 @@ async function adoptKnown(deps: Deps, input: OnboardInput, call: CallContext): P
   const { pool, mode, api } = deps;
   const known = await findExporter(pool, mode, input.email);
   if (!known) return null;
-  const readAt = now(deps);
+  const readAt = await readClock(pool);
   try {
     const customer = await api.getCustomer(known.exporterId, call);
     await saveExporter(pool, customer, mode, readAt);

@@ -47,7 +47,7 @@ const FINDINGS = {
     'It is not known whether this was filed. Look at the portal, then: ebrc resolve FILING.',
   ],
   filing_without_workflow: [
-    'filings',
+    null,
     'This filing has no workflow. If something was sent, a new run is started automatically; otherwise: ebrc resume FILING.',
   ],
   irm_missing: [

@@ -128,49 +128,14 @@ export async function badCredentials(db: Queryable, exporterIds: readonly string
   return new Map(rows.map(({ exporterId, reason }) => [exporterId, reason]));
 }
 
-export interface CredentialWaiter {
-  workflowId: string;
-  exporterId: string;
-  /** The version that the waiter found bad; 0: none of ours. */
-  versionSeen: number;
-}
-
-/** Registers a workflow that waits for newer credentials; `retryNow` if valid ones exist already. */
-export async function registerWaiter(
-  pool: pg.Pool,
-  { workflowId, exporterId, versionSeen }: CredentialWaiter,
-): Promise<{ retryNow: boolean }> {
-  return underLock(pool, exporterId, async (client) => {
-    const current = await currentCredentials(client, exporterId);
-    if (current && current.version > versionSeen && current.state === 'valid') {
-      await removeWaiter(client, workflowId);
-      return { retryNow: true };
-    }
-    await client.query(
-      `INSERT INTO credential_waiters (workflow_id, exporter_id, version_seen) VALUES ($1, $2, $3)
-       ON CONFLICT (workflow_id) DO UPDATE SET exporter_id = excluded.exporter_id, version_seen = excluded.version_seen`,
-      [workflowId, exporterId, versionSeen],
-    );
-    return { retryNow: false };
-  });
-}
-
-/** @param version removes only a waiter that saw an older version than this. Default: any */
-export async function removeWaiter(db: Queryable, workflowId: string, version?: number): Promise<void> {
-  await db.query('DELETE FROM credential_waiters WHERE workflow_id = $1 AND ($2::int IS NULL OR version_seen < $2)', [
-    workflowId,
-    version,
-  ]);
-}
-
-/** The workflows that wait for newer credentials of an exporter, longest wait first. */
-export async function waitersOf(db: Queryable, exporterId: string): Promise<CredentialWaiter[]> {
-  const { rows } = await db.query<CredentialWaiter>(
-    `SELECT workflow_id AS "workflowId", exporter_id AS "exporterId", version_seen AS "versionSeen"
-       FROM credential_waiters WHERE exporter_id = $1 ORDER BY since, workflow_id`,
+/** The runs of an exporter's open filings that pause for its credentials. */
+export async function filingsWithoutCredentials(db: Queryable, exporterId: string): Promise<string[]> {
+  const { rows } = await db.query<{ workflowId: string }>(
+    `SELECT workflow_id AS "workflowId" FROM filings
+      WHERE exporter_id = $1 AND closed_at IS NULL AND (pause = 'credentials' OR state = 'needs_credentials') ORDER BY since`,
     [exporterId],
   );
-  return rows;
+  return rows.map(({ workflowId }) => workflowId);
 }
 
 async function insertVersion(
@@ -186,7 +151,7 @@ async function insertVersion(
   return rows[0]?.version ?? 0;
 }
 
-/** Serializes changes to one exporter's credentials; otherwise a wake-up between two reads would be lost. */
+/** Serializes changes to one exporter's credentials, so that none is made on what another one just replaced. */
 function underLock<T>(pool: pg.Pool, exporterId: string, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 4))', [`credentials/${exporterId}`]);

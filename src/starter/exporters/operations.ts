@@ -158,7 +158,8 @@ async function followExporter(
   const { progress, notice } = await follow(deps, workflowId, {
     query: exporterQuery,
     until: ({ state, exporterId }) =>
-      wait ? state === 'needs_credentials' : exporterId !== null || state !== 'started',
+      // A ready onboarding goes on to read the certificates of the past.
+      wait ? state === 'needs_credentials' || state === 'ready' : exporterId !== null || state !== 'started',
     onProgress,
     onNotice,
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),

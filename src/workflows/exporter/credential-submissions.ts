@@ -77,7 +77,7 @@ export async function checkSubmission(
   return { outcome: 'incomplete', reason: 'secret_missing', message: accepted.message };
 }
 
-/** Has the service check a version of the credentials; if valid, signals the filings that wait for new ones. */
+/** Has the service check a version of the credentials; if valid, wakes the filings that wait for new ones. */
 export async function checkVersion(
   { status, exporterId }: { status: ExporterStatus; exporterId: string },
   version: number,
@@ -91,7 +91,7 @@ export async function checkVersion(
   } as const;
   const result = await retryUntilFixed(status, [], () => calls('api', about).checkCredentials({ exporterId, version }));
   if (result.outcome === 'validated') {
-    await calls('ledger', 'Notify waiting filings').tellCredentialsRenewed({ exporterId, version });
+    await calls('ledger', 'Wake the filings that wait for credentials').tellCredentialsRenewed({ exporterId });
   }
   return result;
 }
