@@ -100,9 +100,8 @@ if (!installed) {
 
   test('reports a missing bucket, and nothing else about it', async () => {
     const store = createDocumentStore({ root: 's3://ebrc-not-there/documents?path-style=true' });
-    await expect(store.recordsAfter('sent/l', '', 1)).rejects.toThrow(/bucket/i);
     await expect(store.exists('EBRC2026001.pdf')).rejects.toThrow(/404|bucket/i);
-    await expect(store.createRecord('sent/l/1', Buffer.from('x'))).rejects.toThrow(/bucket/i);
+    await expect(store.claim('ledger')).rejects.toThrow(/bucket/i);
   });
 });
 

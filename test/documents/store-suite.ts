@@ -205,48 +205,15 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
       expect(() => store.pathOf(name)).toThrow(RangeError);
       await expect(store.read(name)).rejects.toThrow(RangeError);
     }
-    await expect(store.createRecord('../x', Buffer.from('x'))).rejects.toThrow(RangeError);
   });
 
-  test('creates a record for one of many writers, and lists them in order from anywhere', async () => {
-    const stores = Array.from({ length: 4 }, () => stage.open());
-    const won = await Promise.all(
-      Array.from({ length: 12 }, (_, n) =>
-        (stores[n % 4] as DocumentStore).createRecord('sent/ledger-1/0007', Buffer.from(`writer ${n}`)),
-      ),
+  test('is the store of the first ledger that claims it, whoever asks', async () => {
+    expect(await store.owner()).toBeNull();
+    const claims = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => stage.open().claim(`ledger-${n}`)),
     );
-    expect(won.filter(Boolean)).toHaveLength(1);
-    const winner = won.indexOf(true);
-    expect((await store.readRecord('sent/ledger-1/0007'))?.toString()).toBe(`writer ${winner}`);
-    expect(await store.createRecord('sent/ledger-1/0007', Buffer.from(`writer ${winner}`))).toBe(false);
-    for (const number of ['0010', '0002', '0009']) {
-      await store.createRecord(`sent/ledger-1/${number}`, Buffer.from(number));
-    }
-    await store.createRecord('sent/ledger-2/0008', Buffer.from('of another ledger'));
-    const after = (number: string, limit = 10) => store.recordsAfter('sent/ledger-1', `sent/ledger-1/${number}`, limit);
-    const named = (...numbers: string[]) => numbers.map((number) => `sent/ledger-1/${number}`);
-    expect(await after('0000')).toEqual(named('0002', '0007', '0009', '0010'));
-    expect(await after('0007')).toEqual(named('0009', '0010'));
-    expect(await after('0000', 2)).toEqual(named('0002', '0007'));
-    expect(await after('0010')).toEqual([]);
-    expect(await store.recordsAfter('sent/ledger-3', '', 10)).toEqual([]);
-    expect(await store.readRecord('sent/ledger-1/0011')).toBeNull();
-  });
-
-  test('lists records of sub-folders in the order of their names, from anywhere', async () => {
-    const names = ['a/000/999', 'a/001/000', 'a/001/001', 'a/001-b', 'a/002/000/001', 'a/002/001'];
-    for (const name of [...names].reverse()) await store.createRecord(name, Buffer.from(name));
-    const sorted = [...names].sort();
-    expect(await store.recordsAfter('a', '', 10)).toEqual(sorted);
-    for (const [n, name] of sorted.entries())
-      expect(await store.recordsAfter('a', name, 2)).toEqual(sorted.slice(n + 1, n + 3));
-    expect(await store.recordsAfter('a', 'a/001', 10)).toEqual(sorted.slice(1));
-    expect(await store.recordsAfter('a/001', 'a/001/000', 10)).toEqual(['a/001/001']);
-  });
-
-  test('has one id, whichever reader is first', async () => {
-    const ids = await Promise.all([stage.open().storeId(), stage.open().storeId(), store.storeId()]);
-    expect(new Set(ids).size).toBe(1);
-    expect(ids[0]).toMatch(/^[0-9a-f-]{36}$/);
+    expect(new Set(claims).size).toBe(1);
+    expect(await store.owner()).toBe(claims[0]);
+    expect(await store.claim('another')).toBe(claims[0]);
   });
 }

@@ -3,7 +3,7 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import { credentialsWorkflowId } from '../../src/domain/names';
 import { saveInput } from '../../src/ledger/filings/filing-inputs';
 import { abandonUpdate, filingQuery, resolveUpdate, submitCredentialsUpdate } from '../../src/workflows/messages';
-import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../workflows/filing/filing-stage';
+import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../scenes/stage';
 import { REFUSED_BILL } from './refusing-proxy';
 import type { Scenario } from './scenario';
 import { handIn } from '../../src/ledger/vault/vault';

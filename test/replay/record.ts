@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import globalSetup from '../support/jest/global-setup';
 import globalTeardown from '../support/jest/global-teardown';
-import { openFilingStage } from '../workflows/filing/filing-stage';
+import { openFilingStage } from '../scenes/stage';
 import { openStage } from '../workflows/exporter/onboard-stage';
 import { FILING_SCENARIOS } from './filing-scenarios';
 import { writeHistory } from './history-files';

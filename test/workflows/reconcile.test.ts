@@ -11,8 +11,8 @@ import { noFindings, type FindingView } from '../../src/domain/reconciliation/fi
 import { listFindings } from '../../src/ledger/reconciliation/findings';
 import { partyToReconcile } from '../../src/ledger/reconciliation/runs';
 import type { reconcile } from '../../src/workflows/reconcile';
-import { QUICK_AUTHORITY, useFilingStage } from './filing/use-filing-stage';
-import type { TestExporter } from './filing/filing-stage';
+import { QUICK_AUTHORITY, useFilingStage } from '../scenes/use-stage';
+import type { TestExporter } from '../scenes/stage';
 
 const stage = useFilingStage(QUICK_AUTHORITY);
 

@@ -284,7 +284,7 @@ test('a message of a few MB that would be millions of findings, or more text tha
   const message = { uploadType: '101', decalarationFlag: 'Y', recordResCount: 1 };
   const codes = (items: unknown[]) =>
     brief(parsePushMessage({ ...message, recordResCount: items.length, ebrcBulkGenDtos: items }).findings);
-  expect(codes(Array.from({ length: 1_000_000 }, () => 0))).toEqual(['error null null too_many_rows']);
+  expect(codes(Array.from({ length: 1_000_000 }, () => 0))).toEqual(['error 1000 null too_many_rows']);
   expect(codes(Array.from({ length: 999 }, () => mapping({ billNo: '\u0001'.repeat(2000) })))).toEqual([
     'error null null too_much_text',
   ]);

@@ -1,27 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { FilingApi } from '../../../src/api/client';
-import type { SubmitContext } from '../../../src/api/http/call';
-import type { FileInput, FilingResult } from '../../../src/domain/contracts';
-import type { FilingView } from '../../../src/domain/filing/view';
-import { filingDateInKolkata } from '../../../src/domain/dates';
-import type { Mapping } from '../../../src/domain/filing/mapping';
-import { credentialsWorkflowId, filingWorkflowId } from '../../../src/domain/names';
-import { readFilingView } from '../../../src/ledger/filings/views';
-import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
-import type { SandboxOptions } from '../../../src/sandbox/options';
-import { createSandbox } from '../../../src/sandbox/sandbox';
-import type { updateCredentials } from '../../../src/workflows/update-credentials';
-import type { fileRemittances } from '../../../src/workflows/file-remittances';
-import { filingQuery } from '../../../src/workflows/messages';
-import { createTestDatabase } from '../../support/postgres';
-import { eventually } from '../../support/processes';
-import { addAccount, type PortalAccount } from '../../support/sandbox';
-import { timeSkippingEnvironment } from '../../support/temporal';
-import { startTestWorker, type TestWorkerOptions } from '../../support/worker';
-import { mapping, messageOf } from '../../../dev/sample-mapping';
-import { handIn } from '../../../src/ledger/vault/vault';
+import type { FilingApi } from '../../src/api/client';
+import type { SubmitContext } from '../../src/api/http/call';
+import type { FileInput, FilingResult } from '../../src/domain/contracts';
+import type { FilingView } from '../../src/domain/filing/view';
+import { filingDateInKolkata } from '../../src/domain/dates';
+import type { Mapping } from '../../src/domain/filing/mapping';
+import { credentialsWorkflowId, filingWorkflowId } from '../../src/domain/names';
+import { readFilingView } from '../../src/ledger/filings/views';
+import type { FaultInput } from '../../src/sandbox/faults/fault-schema';
+import type { SandboxOptions } from '../../src/sandbox/options';
+import { createSandbox } from '../../src/sandbox/sandbox';
+import type { updateCredentials } from '../../src/workflows/update-credentials';
+import type { fileRemittances } from '../../src/workflows/file-remittances';
+import { filingQuery } from '../../src/workflows/messages';
+import { createTestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
+import { addAccount, type PortalAccount } from '../support/sandbox';
+import { timeSkippingEnvironment } from '../support/temporal';
+import { startTestWorker, type TestWorkerOptions } from '../support/worker';
+import { startServiceProxy } from './service-proxy';
+import { mapping, messageOf } from '../../dev/sample-mapping';
+import { handIn } from '../../src/ledger/vault/vault';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -64,9 +65,10 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
   const ledger = await createTestDatabase();
   const sandbox = await createSandbox({ clock: () => env.currentTimeMs(), rateLimits: false, ...options.sandbox });
   const around = new Map<string, AroundPush>();
+  const service = await startServiceProxy(sandbox.url);
   const worker = await startTestWorker({
     env,
-    sandbox,
+    sandbox: service,
     ledger,
     adjust: (deps) => ({
       ...deps,
@@ -88,6 +90,8 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
   const stage = {
     env,
     sandbox,
+    /** Answers in words of its own, where the sandbox has no fault for it. */
+    service,
     ledger,
     worker,
     async exporter({ irmAmount = 10_000, iec }: { irmAmount?: number; iec?: string } = {}): Promise<TestExporter> {
@@ -274,6 +278,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     },
     async close() {
       await worker.close();
+      await service.close();
       await sandbox.close();
       await ledger.drop();
       await env.teardown();

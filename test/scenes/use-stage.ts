@@ -1,10 +1,10 @@
-import type { Principal } from '../../../src/domain/principal';
+import type { Principal } from '../../src/domain/principal';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import type { TemporalServerOptions } from '../../../dev/temporal-server';
-import { createEbrcClient } from '../../../src/starter/client';
-import { devServer, type DevServer } from '../../support/temporal';
-import type { TestWorkerOptions } from '../../support/worker';
-import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
+import type { TemporalServerOptions } from '../../dev/temporal-server';
+import { createEbrcClient } from '../../src/starter/client';
+import { devServer, type DevServer } from '../support/temporal';
+import type { TestWorkerOptions } from '../support/worker';
+import { openFilingStage, type FilingStage, type FilingStageOptions } from './stage';
 
 /** What an operator can do with the filings of a stage. */
 export const operationsOf = ({ env, ledger, worker }: FilingStage, principal?: Principal) =>
@@ -31,6 +31,7 @@ export function useFilingStage(options: FilingStageOptions = {}): FilingStage {
 function nothingIsFiledTwice(stage: FilingStage): void {
   afterEach(() => {
     stage.sandbox?.clearFaults();
+    stage.service?.clear();
     expect(stage.sandbox?.doubleFilings()).toEqual([]);
   });
 }
