@@ -96,7 +96,9 @@ const permittedDuplicate = z.strictObject({
   besides: z
     .array(text.min(1))
     .optional()
-    .describe('filings or certificates that it may be filed beside; left out: all that stand against it when it is recorded'),
+    .describe(
+      'filings or certificates that it may be filed beside; left out: all that stand against it when it is recorded',
+    ),
   reason: text.trim().min(1).max(500),
 });
 
@@ -118,7 +120,9 @@ export const fileInput = z
     allowDuplicate: z
       .array(permittedDuplicate)
       .optional()
-      .describe('rows that two persons let pass although something stands against them; a push message may contain it itself'),
+      .describe(
+        'rows that two persons let pass although something stands against them; a push message may contain it itself',
+      ),
     corrects: text.max(200).optional().describe('filing of the same reference whose freed rows this one files again'),
     n: z
       .number()
@@ -127,7 +131,10 @@ export const fileInput = z
       .max(MAX_FILINGS_OF_REFERENCE)
       .default(1)
       .describe('number of the filing within its reference: 1, then one more for each correction'),
-    resume: text.max(200).optional().describe('a recorded filing that continues in a new run; nothing else is read then'),
+    resume: text
+      .max(200)
+      .optional()
+      .describe('a recorded filing that continues in a new run; nothing else is read then'),
   })
   .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
     message: 'give either message or inputRef',
@@ -218,7 +225,11 @@ export const filingResult = z.object({
   attention: z.string().nullable(),
   asked: z.boolean().describe('whether a person can answer now'),
   errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
-  attempt: z.number().int().nullable().describe('the attempt that may have arrived, which a decision answers; null: none'),
+  attempt: z
+    .number()
+    .int()
+    .nullable()
+    .describe('the attempt that may have arrived, which a decision answers; null: none'),
   evidence: z
     .array(z.object({ name: z.string(), text: z.string() }))
     .describe('what speaks against "not filed", or against sending it, as of the last reading'),

@@ -2,7 +2,7 @@
 import type { Cell, CellValue, DataValidation, PaperSize, Style, Workbook, Worksheet } from 'exceljs';
 import { type BulkColumn, columnOfHeader, UPLOAD_TYPES } from '../domain/rules/columns';
 import type { FieldKind } from '../domain/filing/mapping';
-import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
+import { MAX_FILING_ROWS } from '../domain/service/limits';
 import { columnLetter } from './sheet/addresses';
 
 /** Number formats of whole columns. Text keeps leading zeros, and keeps `1-2` from becoming a date. */
@@ -16,7 +16,7 @@ const FORMATS: Readonly<Record<FieldKind, string>> = {
 
 export const HEADER_ALIGNMENT = { vertical: 'middle', wrapText: true } as const;
 const HEADER_FILLS = { mandatory: 'FFDDEBF7', conditional: 'FFFFF2CC', optional: 'FFEDEDED' } as const;
-const LAST_ROW = MAX_ROWS_PER_SUBMISSION + 1;
+const LAST_ROW = MAX_FILING_ROWS + 1;
 
 /** Column width for a value that is not filled in yet. */
 const EMPTY_WIDTH = 14;

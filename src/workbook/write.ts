@@ -4,7 +4,7 @@ import type { BulkTemplate } from '../domain/rules/columns';
 import { isoFromFilingDate, type FilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/value-messages';
-import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
+import { MAX_FILING_ROWS } from '../domain/service/limits';
 
 /** The sheet's name in the service's template (spec: "Bulk Excel row columns"). The service reads the first sheet. */
 export const BULK_SHEET = 'the service Bulk Upload';
@@ -22,8 +22,8 @@ export async function writeBulkWorkbook(
   rows: readonly MappingRow[],
   template: Pick<BulkTemplate, 'labels'> = BUILT_IN_TEMPLATE,
 ): Promise<Buffer> {
-  if (rows.length > MAX_ROWS_PER_SUBMISSION) {
-    const message = `One upload takes at most ${MAX_ROWS_PER_SUBMISSION} rows, not ${rows.length}: split them into several submissions.`;
+  if (rows.length > MAX_FILING_ROWS) {
+    const message = `One upload takes at most ${MAX_FILING_ROWS} rows, not ${rows.length}: split them into several filings.`;
     throw new RangeError(message);
   }
   const workbook = new Workbook();

@@ -3,7 +3,7 @@ import { plainText } from '../../domain/text';
 import { isObject } from '../../domain/values';
 import { cleanWords, filledText, readJson, wholeNumber } from '../schemas/clean';
 import { BULK_COLUMNS } from '../../domain/rules/columns';
-import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
+import { MAX_FILING_ROWS } from '../../domain/service/limits';
 import type { ErrorAnswer, FieldError } from './api-error';
 import type { Redactor } from './redact';
 
@@ -40,7 +40,7 @@ export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
 }
 
 /** One error for every cell of the largest workbook, and some about the whole file. */
-const MAX_ERRORS = MAX_ROWS_PER_SUBMISSION * BULK_COLUMNS.length + 100;
+const MAX_ERRORS = MAX_FILING_ROWS * BULK_COLUMNS.length + 100;
 const MAX_CAUSES = 20;
 
 /** `errors` as a list. A single text or record becomes a list of one, a record of lists one error per text. */

@@ -6,7 +6,7 @@ import { subtractAmounts } from '../../domain/money';
 import { propose } from '../proposals/assignment';
 import type { OpenIrm } from '../proposals/score';
 import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../domain/rules/columns';
-import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
+import { MAX_FILING_ROWS } from '../../domain/service/limits';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { listIrms } from '../../ledger/exporters/irms';
 import { ledgerDocuments, openIrms } from '../proposals/open-documents';
@@ -54,7 +54,7 @@ export async function draftFiling(
   const { open, settled } = await openAmounts(deps, exporterId, facts);
   for (const document of settled) omitDocument(files, document, 'its whole value is mapped already');
   const all = rowsOf((await openIrms(pool, exporterId, { rows: await listIrms(pool, exporterId) })).irms, open);
-  const rows = all.slice(0, MAX_ROWS_PER_SUBMISSION);
+  const rows = all.slice(0, MAX_FILING_ROWS);
   if (rows.length === 0) {
     const message = ['There is nothing to draft: none of these documents can be used.', ...notes].join(' ');
     throw new RefusedError([{ code: 'nothing_to_draft', message }], { files });

@@ -1,11 +1,67 @@
-/** Permissions for exact rows to repeat a mapping on purpose. */
+/** What stands against rows, and permissions for exact rows to be filed all the same. */
+import { errorAt, type Finding } from './finding';
 
 export interface PermittedDuplicate {
   /** The Excel row of a workbook, the `serialNo` of a push message. */
   row: number;
-  /** Filings with the mapping that the row may exist beside; default: those that the refusal named. */
+  /** The filings and certificates that it may be filed beside; default: all that stand against it. */
   besides?: string[];
   reason: string;
+}
+
+/** Something that stands against a row. */
+export interface Objection {
+  /** Of the row in its filing, from 0. */
+  position: number;
+  row: number;
+  code: string;
+  /** What is wrong, without advice. */
+  message: string;
+  /** The filings and certificates that stand against it. */
+  filings: readonly string[];
+  certificates: readonly string[];
+  /** The outcome of one of the filings is not known: nobody may let the row pass beside it. */
+  unknown: boolean;
+}
+
+/** What a row is filed beside, and why it was let in; null: the rules allow it. */
+export interface LetIn {
+  beside: string[];
+  reason: string | null;
+}
+
+/**
+ * Lets the permitted rows pass, each with a warning, and refuses the others.
+ * @returns letIn by position
+ */
+export function judgeObjections(
+  objections: readonly Objection[],
+  permitted: readonly PermittedDuplicate[],
+): { findings: Finding[]; letIn: Map<number, LetIn> } {
+  const permits = new Map(permitted.map((permit) => [permit.row, permit]));
+  const stuck = new Set(objections.filter(({ unknown }) => unknown).map(({ row }) => row));
+  const option = allowDuplicate(objections.map(({ row }) => row).filter((row) => !stuck.has(row)));
+  const letIn = new Map<number, LetIn>();
+  const findings = objections.map((objection): Finding => {
+    const { position, row, code, message, filings, certificates, unknown } = objection;
+    const permit = permits.get(row);
+    const against = [...filings, ...certificates];
+    const finding = {
+      ...errorAt(row, null, code, message),
+      ...(filings[0] !== undefined && { filingId: filings[0] }),
+      ...(certificates[0] !== undefined && { eBRCNumber: certificates[0] }),
+    };
+    if (permit && !unknown && against.every((name) => permit.besides?.includes(name) ?? true)) {
+      letIn.set(position, { beside: [...(letIn.get(position)?.beside ?? []), ...against], reason: permit.reason });
+      return { ...finding, severity: 'warning' };
+    }
+    if (unknown)
+      return { ...finding, message: `${message} An outcome is not known yet: nothing is filed beside it before that.` };
+    if (stuck.has(row)) return finding;
+    const advice = `Leave the row out or correct it; where it is meant all the same, --allow-duplicate ${option} asks a second person.`;
+    return { ...finding, message: `${message} ${advice}`, allowDuplicate: option };
+  });
+  return { findings, letIn };
 }
 
 /** The most rows of one range; a filing has far fewer. */

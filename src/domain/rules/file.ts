@@ -2,7 +2,7 @@
 import { errorAt, warningAt, type Finding } from './finding';
 import { allowDuplicate } from './duplicates';
 import { groupBy } from '../values';
-import { MAX_FILING_BYTES, MAX_FILING_ROWS, MAX_ROWS_PER_SUBMISSION } from '../service/limits';
+import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
 import { utf8Bytes } from '../text';
 import { billKey, comparableDate, comparableText, documentKey, irmIdentity, irmKey } from '../identity';
 import { type Amount, amountText, canonicalAmount, compareAmounts, isAmount, sumAmounts } from '../money';
@@ -19,8 +19,9 @@ export interface FileContext {
 }
 
 /** Checks the number of rows and bytes. @returns the finding, or null */
-export function checkSize(unchecked: readonly Pick<UncheckedRow, 'mapping' | 'extra'>[]): Finding | null {
-  if (unchecked.length > MAX_FILING_ROWS) return tooManyRows(unchecked.length);
+export function checkSize(unchecked: readonly Pick<UncheckedRow, 'row' | 'mapping' | 'extra'>[]): Finding | null {
+  const beyond = unchecked[MAX_FILING_ROWS];
+  if (beyond) return tooManyRows(unchecked.length, beyond.row);
   let bytes = 0;
   for (const { mapping, extra } of unchecked) {
     for (const value of [mapping, extra]) bytes += value === undefined ? 0 : utf8Bytes(JSON.stringify(value));
@@ -29,9 +30,10 @@ export function checkSize(unchecked: readonly Pick<UncheckedRow, 'mapping' | 'ex
   return null;
 }
 
-export function tooManyRows(rows: number): Finding {
-  const message = `A filing has at most ${MAX_FILING_ROWS} rows; this one has ${rows}. Split it into several filings.`;
-  return errorAt(null, null, 'too_many_rows', message);
+/** @param cutAt the first row beyond those of one filing */
+export function tooManyRows(rows: number, cutAt: number): Finding {
+  const message = `A filing has at most ${MAX_FILING_ROWS} rows; this one has ${rows}. Cut it at row ${cutAt}: file that row and those after it as another filing.`;
+  return errorAt(cutAt, null, 'too_many_rows', message);
 }
 
 export function checkFile(unchecked: readonly UncheckedRow[], context: FileContext): Finding[] {
@@ -58,8 +60,6 @@ function checkUploadTypes(unchecked: readonly UncheckedRow[], { uploadType }: Fi
 
 function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
   const first = new Map<number, number>();
-  // With several submissions, each numbers its rows itself, and these serial numbers are not sent.
-  const isSent = unchecked.length <= MAX_ROWS_PER_SUBMISSION;
   return unchecked.flatMap((row) => {
     const serial = row.mapping.serialNo;
     if (serial === undefined || row.failed.has('serialNo')) return [];
@@ -69,8 +69,8 @@ function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
       return [errorAt(row.row, 'serialNo', 'duplicate_serial', message)];
     }
     first.set(serial, row.row);
-    if (!isSent || (serial >= 1 && serial <= MAX_ROWS_PER_SUBMISSION)) return [];
-    const message = `serialNo ${serial} is outside 1 to ${MAX_ROWS_PER_SUBMISSION}, the authority's range. Renumber the rows from 1.`;
+    if (serial >= 1 && serial <= MAX_FILING_ROWS) return [];
+    const message = `serialNo ${serial} is outside 1 to ${MAX_FILING_ROWS}, the authority's range. Renumber the rows from 1.`;
     return [warningAt(row.row, 'serialNo', 'serial_range', message)];
   });
 }

@@ -1,82 +1,61 @@
 import { isFilingDate, isoFromFilingDate } from '../dates';
-import { warningAt, type Finding } from './finding';
-import { checkSums, type Account, type Hold, recordsOf, type HeldIrm, type RowsOfIrm } from '../exporter/balance-sums';
+/** Compares rows with the IRMs that the service listed. */
+import { errorAt, warningAt, type Finding } from './finding';
+import { recordsFor, recordsOf, type HeldIrm, type RowsOfIrm } from '../exporter/balance-sums';
 import { groupBy } from '../values';
-import { comparableDate, irmIdentity, sameText } from '../identity';
+import { comparableDate, comparableText, irmKey, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
-import { amountText, compareAmounts, formatAmount, sumAmounts } from '../money';
-import { listed } from './value-messages';
+import { amountText, compareAmounts, formatAmount } from '../money';
+import { listed, quoted } from './value-messages';
 
 /**
- * Checks mapped amounts against the held IRM records: the remittance, and the balance less our live filings. If several
- * records fit a row, each must cover the amount; if none fits, all with its number and AD code count together.
+ * Compares rows with the IRM records that they name. A missing IRM and a number that is spelled unlike the record's are
+ * errors; all else is the authority's to decide, and warns.
  */
-export function checkBalances(
-  rows: readonly MappingRow[],
-  irms: readonly HeldIrm[],
-  holds: readonly Hold[],
-): Finding[] {
-  const recordsByIrm = groupBy(irms, irmIdentity);
-  const holdsByIrm = groupBy(holds, (hold) => hold.irmKey);
-  const findings = [...groupBy(rows, ({ mapping }) => irmIdentity(mapping))].flatMap(([irm, group]) =>
-    checkIrm(group, recordsByIrm.get(irm) ?? [], holdsByIrm.get(irm) ?? [], irms),
+export function compareIrms(rows: readonly MappingRow[], irms: readonly HeldIrm[]): Finding[] {
+  const recordsByIrm = groupBy(irms, ({ irmNumber }) => irmKey(irmNumber));
+  const findings = [...groupBy(rows, ({ mapping }) => irmKey(mapping.irmNumber))].flatMap(([irm, group]) =>
+    compareIrm(group, recordsByIrm.get(irm) ?? [], irms),
   );
   // Drop repeats: if several records fit a row, each gives the same finding.
   return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
 }
 
-function checkIrm(group: RowsOfIrm, records: readonly HeldIrm[], holds: readonly Hold[], all: readonly HeldIrm[]) {
-  const findings: Finding[] = [];
-  const fitting = new Map(group.map((row) => [row, recordsOf(row.mapping.irmDt, records)]));
-  for (const record of records) {
+function compareIrm(group: RowsOfIrm, records: readonly HeldIrm[], all: readonly HeldIrm[]): Finding[] {
+  const findings = group.flatMap((row) => [...spelling(row, records), ...missingIrm(row, records)]);
+  const listedOnes = records.filter(({ missing }) => !missing);
+  const fitting = new Map(group.map((row) => [row, recordsFor(row.mapping, listedOnes)]));
+  for (const record of listedOnes) {
     const [first, ...others] = group.filter((row) => fitting.get(row)?.includes(record));
-    if (!first) continue;
-    const mine: RowsOfIrm = [first, ...others];
-    findings.push(...checkRecord(mine, record), ...checkSums(mine, record, holdsOf(record, records, holds)));
+    if (first) findings.push(...checkRecord([first, ...others], record));
   }
-  for (const [row, ...others] of groupBy(group, ({ mapping }) => comparableDate(mapping.irmDt)).values()) {
+  const byName = groupBy(
+    group,
+    ({ mapping }) => `${comparableDate(mapping.irmDt)} ${comparableText(mapping.irmAdCode)}`,
+  );
+  for (const [row, ...others] of byName.values()) {
     const fits = fitting.get(row) ?? [];
-    if (fits.length === 0) findings.push(unknownIrm(row, all));
+    if (fits.length === 0 && missingIrm(row, records).length === 0) findings.push(unknownIrm(row, all));
     if (fits.length > 1) findings.push(ambiguousIrm([row, ...others], fits));
-  }
-  if ([...fitting.values()].some((fits) => fits.length === 0)) {
-    findings.push(...checkSums(group, togetherOf(group, records), holds));
   }
   return findings;
 }
 
-/** The holds that count against a record: its own, and those that fit no held record and may be any record's. */
-export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
-  record: R,
-  records: readonly R[],
-  holds: readonly H[],
-): H[] {
-  return holds.filter((hold) => {
-    const fits = recordsOf(hold.irmDt, records);
-    return fits.length === 0 || fits.includes(record);
-  });
+/** Numbers that differ in zeros, case or blanks are one IRM here, but perhaps not for the authority. */
+function spelling({ row, mapping: { irmNumber } }: MappingRow, records: readonly HeldIrm[]): Finding[] {
+  const [held] = records;
+  if (!held || records.some((record) => record.irmNumber === irmNumber)) return [];
+  const message = `The IRM is held as ${quoted(held.irmNumber)}, this row says ${quoted(irmNumber)}. Write ${held.irmNumber}.`;
+  return [errorAt(row, 'irmNumber', 'irm_number_spelling', message)];
 }
 
-/** The account of rows that fit no held record: all records of number and AD code together, or what rows state. */
-function togetherOf(group: RowsOfIrm, records: readonly HeldIrm[]): Account {
-  const { irmNumber, irmFCC: currency } = group[0].mapping;
-  const [first] = records;
-  if (!first) {
-    const stated = group.map(({ mapping }) => mapping.irmRemitAmtFCC);
-    const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
-    return { irmNumber, currency, amount: String(largest), available: String(largest), readAt: null };
-  }
-  const total = (parts: readonly (string | null)[]): string | null => {
-    const known = parts.filter((part) => part !== null);
-    return known.length === parts.length ? sumAmounts(known) : null;
-  };
-  return {
-    irmNumber,
-    currency: first.currency,
-    amount: total(records.map(({ amount }) => amount)),
-    available: total(records.map(({ available }) => available)),
-    readAt: Math.min(...records.map(({ readAt }) => readAt)),
-  };
+/** An IRM that left the complete list was taken back, or amended under another number. */
+function missingIrm({ row, mapping: { irmNumber, irmDt } }: MappingRow, records: readonly HeldIrm[]): Finding[] {
+  const named = recordsOf(irmDt, records);
+  const meant = named.length > 0 ? named : records;
+  if (meant.length === 0 || meant.some(({ missing }) => !missing)) return [];
+  const message = `The service does not list IRM ${irmNumber} any more. Ask the bank whether it was taken back; refresh the IRMs once it is listed again.`;
+  return [errorAt(row, 'irmNumber', 'irm_missing', message)];
 }
 
 function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Finding {
@@ -86,8 +65,8 @@ function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Fin
   const hint =
     others.length > 0
       ? `That number is held with ${listed(others, 3)}: compare them`
-      : 'Refresh the IRMs, or compare the number, AD code and date with the bank advice';
-  const message = `No IRM ${mapping.irmNumber} with this AD code and date is held for the exporter. ${hint}.`;
+      : 'Refresh the IRMs, or compare the number and date with the bank advice';
+  const message = `No IRM ${mapping.irmNumber} with this date is held for the exporter. ${hint}.`;
   return warningAt(row, 'irmNumber', 'irm_unknown', message);
 }
 
@@ -104,7 +83,7 @@ function datesOf({ issueDate, remittanceDate }: HeldIrm): string {
 }
 
 function checkRecord(group: RowsOfIrm, irm: HeldIrm): Finding[] {
-  // Report the IRM's status once, and copied values for each row that has them wrong.
+  // Report the IRM's status and an unknown balance once, and copied values for each row that has them wrong.
   return [...statusFindings(group[0], irm), ...group.flatMap((row) => differences(row, irm))];
 }
 
@@ -115,9 +94,16 @@ export const isCancelled = ({ status }: Pick<HeldIrm, 'status'>): boolean =>
   new RegExp(CANCELLED_STATUS, 'i').test(status ?? '');
 
 function statusFindings({ row }: MappingRow, irm: HeldIrm): Finding[] {
-  if (!isCancelled(irm)) return [];
-  const message = `IRM ${irm.irmNumber} has the status ${irm.status}, which reads as cancelled. Ask the bank before filing.`;
-  return [warningAt(row, 'irmNumber', 'irm_cancelled', message)];
+  const findings: Finding[] = [];
+  if (isCancelled(irm)) {
+    const message = `IRM ${irm.irmNumber} has the status ${irm.status}, which reads as cancelled. Ask the bank before filing.`;
+    findings.push(warningAt(row, 'irmNumber', 'irm_cancelled', message));
+  }
+  if (irm.available === null) {
+    const message = `The service does not say how much of IRM ${irm.irmNumber} is available: its balance cannot be checked. Compare it with the bank advice.`;
+    findings.push(warningAt(row, 'mappedIRMAmountFCC', 'irm_amount_unknown', message));
+  }
+  return findings;
 }
 
 /** Values that a row copies from its IRM: field, property of the record, finding code, and the message's words. */

@@ -45,7 +45,8 @@ export function parsePushMessage(
   const known = uploadType !== undefined && Object.hasOwn(UPLOAD_TYPES, uploadType);
   const items = Array.isArray(value.ebrcBulkGenDtos) ? (value.ebrcBulkGenDtos as unknown[]) : [];
   // Check the number before reading items: a message of a few MB can hold millions.
-  if (items.length > MAX_FILING_ROWS) return { findings: [tooManyRows(items.length)] };
+  if (items.length > MAX_FILING_ROWS)
+    return { findings: [tooManyRows(items.length, rowOfItem(items[MAX_FILING_ROWS], MAX_FILING_ROWS))] };
   const read = items.map(readItem);
   const unchecked = read.map(({ unchecked }) => unchecked);
   const allowed = readAllowDuplicate(value.allowDuplicate);
@@ -141,6 +142,10 @@ function unknownProperties(object: object, known: ReadonlySet<string>, row: numb
 
 const ITEM_FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES);
 
+/** What names an item in findings: its serial number, or else its place from 1. */
+const rowOfItem = (item: unknown, index: number): number =>
+  isObject(item) && Number.isSafeInteger(item.serialNo) ? Number(item.serialNo) : index + 1;
+
 function readItem(item: unknown, index: number): { unchecked: UncheckedRow; findings: Finding[] } {
   if (!isObject(item)) {
     const row = index + 1;
@@ -148,7 +153,7 @@ function readItem(item: unknown, index: number): { unchecked: UncheckedRow; find
     const findings = [errorAt(row, null, 'not_an_item', message)];
     return { unchecked: { row, mapping: {}, failed: ITEM_FIELDS }, findings };
   }
-  const row = Number.isSafeInteger(item.serialNo) ? Number(item.serialNo) : index + 1;
+  const row = rowOfItem(item, index);
   const findings = unknownProperties(item, ITEM_FIELDS, row);
   const mapping = emptyMapping();
   const failed = new Set<string>();

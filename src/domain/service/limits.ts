@@ -1,8 +1,8 @@
-/** The most rows of a submission, on either channel (spec: "Limits"). */
-export const MAX_ROWS_PER_SUBMISSION = 999;
+/** The most rows of a filing, which is one push or one upload (spec: "Limits"). */
+export const MAX_FILING_ROWS = 999;
 
-/** The most rows of a filing; more than 999 are split into several submissions. */
-export const MAX_FILING_ROWS = 5000;
+/** The most rows that are read of a workbook, so that a person is told where to cut it. */
+export const MAX_READ_ROWS = 5000;
 
 /** The most bytes of an uploaded workbook (spec: "Limits", 5 MB). */
 export const MAX_WORKBOOK_BYTES = 5 * 1024 * 1024;

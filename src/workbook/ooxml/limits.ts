@@ -1,4 +1,4 @@
-import { MAX_FILING_BYTES, MAX_FILING_ROWS, MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
+import { MAX_FILING_BYTES, MAX_READ_ROWS, MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
 
 /** Limits for reading. The defaults accept every realistic workbook, and refuse a malicious one cheaply. */
 export interface WorkbookLimits {
@@ -36,7 +36,7 @@ export const WORKBOOK_LIMITS: Readonly<WorkbookLimits> = {
   sharedStrings: 1_000_000,
   styles: 100_000,
   notes: 50_000,
-  rows: MAX_FILING_ROWS,
+  rows: MAX_READ_ROWS,
 };
 
 /** The file is refused: not a workbook, too large, or malicious. `message` says what to do instead. */

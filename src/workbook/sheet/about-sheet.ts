@@ -3,7 +3,6 @@ import { columnOfHeader } from '../../domain/rules/columns';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { UncheckedRow } from '../../domain/rules/fields';
 import { listed, quoted } from '../../domain/rules/value-messages';
-import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { columnLetter, placeOf } from './addresses';
 import { textsOf } from './filled-rows';
@@ -51,11 +50,6 @@ export function aboutRows(
         ? `The invoice columns of all rows are empty (${untouched.length}). Fill in the rows that are to be filed.`
         : 'The first worksheet has headers but no rows. Fill in one row per mapping, from row 2 on.';
     findings.push(errorAt(null, null, 'no_rows', empty));
-  }
-  if (unchecked.length > MAX_ROWS_PER_SUBMISSION) {
-    const uploads = Math.ceil(unchecked.length / MAX_ROWS_PER_SUBMISSION);
-    const message = `${unchecked.length} rows are more than the ${MAX_ROWS_PER_SUBMISSION} of one upload: they will be filed in ${uploads} submissions of one filing.`;
-    findings.push(warningAt(null, null, 'several_submissions', message));
   }
   const [first] = hidden;
   if (first !== undefined) {
