@@ -21,7 +21,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const { adminUrl, template } = testServer();
   const name = `ebrc_test_${randomBytes(8).toString('hex')}`;
   await runAsAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
-  await runAsAdmin(adminUrl, `ALTER DATABASE ${name} SET search_path = test_clock, pg_catalog, public`);
+  await runAsAdmin(adminUrl, `ALTER DATABASE ${name} SET search_path = public, test_clock, pg_catalog`);
   return openDatabase(adminUrl, name);
 }
 

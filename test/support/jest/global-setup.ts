@@ -66,7 +66,7 @@ async function makeClockAdjustable(url: string): Promise<void> {
       `CREATE SCHEMA test_clock;
        CREATE FUNCTION test_clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
          SELECT pg_catalog.clock_timestamp() + coalesce(nullif(current_setting('test.offset_ms', true), ''), '0')::float8 * interval '1 ms' $$;
-       DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = test_clock, pg_catalog, public', current_database()); END $$`,
+       DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, test_clock, pg_catalog', current_database()); END $$`,
     )
     .finally(() => client.end());
 }
