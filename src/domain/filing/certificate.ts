@@ -1,8 +1,7 @@
 /** A row and a certificate beside each other: whether they agree, are equal, or contradict. Keys are comparable forms. */
 import { filingDateFromAnything, isoFromFilingDate } from '../dates';
-import { billKey, comparableText, documentKey, irmKey } from '../identity';
+import { comparableText } from '../identity';
 import { type Amount, canonicalAmount, compareAmounts } from '../money';
-import type { Mapping } from './mapping';
 
 /** What of a row its certificate and its request's record are compared with. Dates are YYYY-MM-DD. */
 export interface RowFacts {
@@ -19,42 +18,6 @@ export interface RowFacts {
   /** The document's own value and currency, which differ from the mapped ones. */
   documentAmount: Amount;
   documentCurrency: string;
-}
-
-export type ComparedFields = Pick<
-  Mapping,
-  | 'irmNumber'
-  | 'sbCumInvoiceNumber'
-  | 'sbCumInvoiceDate'
-  | 'billNo'
-  | 'mappedIRMAmountFCC'
-  | 'irmFCC'
-  | 'sbCumInvoiceValueinFCC'
-  | 'sbCumInvoiceFCC'
->;
-
-export function rowFacts({
-  position,
-  row,
-  mapping,
-}: {
-  position: number;
-  row: number;
-  mapping: ComparedFields;
-}): RowFacts {
-  return {
-    position,
-    row,
-    irmKey: irmKey(mapping.irmNumber),
-    irmNumber: mapping.irmNumber,
-    documentKey: documentKey(mapping.sbCumInvoiceNumber),
-    documentOn: dayOf(mapping.sbCumInvoiceDate),
-    billKey: billKey(mapping.billNo),
-    amount: mapping.mappedIRMAmountFCC,
-    currency: comparableText(mapping.irmFCC),
-    documentAmount: mapping.sbCumInvoiceValueinFCC,
-    documentCurrency: comparableText(mapping.sbCumInvoiceFCC),
-  };
 }
 
 /** A date in any known form as YYYY-MM-DD; null if it names no day. */
