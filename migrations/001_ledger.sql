@@ -390,6 +390,8 @@ CREATE UNIQUE INDEX attempts_maybe_filed ON attempts (filing_id) WHERE verdict I
 CREATE UNIQUE INDEX attempts_request ON attempts (mode, exporter_id, lower(request_id)) WHERE request_id IS NOT NULL;
 CREATE INDEX attempts_unknown ON attempts (mode, marked_at) WHERE verdict = 'unknown';
 CREATE INDEX attempts_open ON attempts (mode, marked_at) WHERE request_id IS NOT NULL AND ended_at IS NULL;
+-- For the figures of the last day. BRIN fits, because attempts end roughly in the order in which they are made.
+CREATE INDEX attempts_ended ON attempts USING brin (ended_at);
 
 CREATE FUNCTION ledger_beat() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT beat FROM ledger';
 
@@ -481,6 +483,8 @@ CREATE INDEX certificates_document ON certificates (mode, iec, document_key);
 CREATE INDEX certificates_bill ON certificates (mode, iec, bill_key) WHERE bill_key <> '';
 CREATE INDEX certificates_seen ON certificates (first_seen_at DESC, ebrc_number);
 CREATE INDEX certificates_company ON certificates (mode, iec, first_seen_at DESC, ebrc_number);
+-- Certificates without an intact PDF, ours and others'.
+CREATE INDEX certificates_unarchived ON certificates (mode, iec, ebrc_number) WHERE archived_at IS NULL OR pdf_problem IS NOT NULL;
 CREATE INDEX certificates_checked ON certificates (mode, iec, pdf_checked_at) WHERE archived_at IS NOT NULL;
 
 -- What happened. An event of a filing has a line for people; one with a type is also in the feed, in which a relay gives

@@ -24,10 +24,9 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
         AND NOT (SELECT bool_and(has_table_privilege(c.oid, needed)) FROM unnest(CASE
           -- The same rights as in grant_ledger_rights(): roles are only read, evidence is only added.
           WHEN c.relname IN ('schema_migrations', 'principals', 'principal_tokens') THEN ARRAY['SELECT']
-          WHEN c.relname IN ('audit_events', 'grants', 'policy_changes', 'filing_events', 'words', 'word_judgements', 'consents')
-            THEN ARRAY['SELECT', 'INSERT']
-          WHEN c.relname IN ('filings', 'filing_rows', 'attempts') THEN ARRAY['SELECT', 'INSERT', 'UPDATE']
-          WHEN c.relname = 'events' THEN ARRAY['SELECT', 'INSERT', 'DELETE']
+          WHEN c.relname IN ('audit_events', 'policy_changes', 'consents') THEN ARRAY['SELECT', 'INSERT']
+          WHEN c.relname IN ('filings', 'filing_rows', 'attempts', 'decisions', 'certificates') THEN ARRAY['SELECT', 'INSERT', 'UPDATE']
+          WHEN c.relname = 'events' THEN ARRAY['SELECT', 'INSERT']
           ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS needed)
       ORDER BY c.relname`,
   );
@@ -62,7 +61,7 @@ export async function keysOfVault(db: Queryable): Promise<string[]> {
 /** How long the oldest event without a position has waited, in seconds; 0: none waits. */
 export async function oldestUnplacedSeconds(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ seconds: number }>(
-    `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(at)), 0)::float8 AS seconds FROM events WHERE position IS NULL`,
+    `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(at)), 0)::float8 AS seconds FROM events WHERE position IS NULL AND type IS NOT NULL`,
   );
   return rows[0]?.seconds ?? 0;
 }

@@ -1,25 +1,29 @@
 /** The figures of a ledger for metrics, read in a few statements without locks. */
 import type { FilingState } from '../domain/filing/states';
-import { FINDING_KINDS, type FindingKind } from '../domain/reconciliation/findings';
+import type { FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
+import { ROW_OF_CERTIFICATE } from './certificates/certificates';
 import { CONNECTIONS, oldestUnplacedSeconds } from './diagnosis';
 import type { Queryable } from './pool';
-import { ASKS } from './questions/questions';
 
 /** Figures of what is in progress. Partial indexes keep them cheap, however much has ended. */
 export interface LedgerFigures {
   filings: { state: FilingState; count: number; oldestSeconds: number }[];
   needingAttention: number;
-  /** Filings that have not moved for longer than their state allows. */
+  /** Filings without progress for longer than they should. */
   pastDue: number;
+  /** Filings whose run is gone or fails. */
   withRunProblem: number;
   unknownRows: number;
+  /** Since when somebody is asked: the oldest filing with attention, or finding that nobody acknowledged. */
   oldestQuestionSeconds: number;
+  /** Nothing is sent: the ledger went back. */
+  recovering: boolean;
   /** How long the oldest event without a position has waited. */
   unplacedSeconds: number;
   connections: { used: number; most: number };
   openRequests: number;
-  /** Median, ninetieth percentile and maximum of the last 24 hours; null: nothing was acknowledged. */
+  /** From the send to every row's outcome: median, ninetieth percentile and maximum of the last 24 hours; null: none. */
   acknowledgementSeconds: number[] | null;
   /** Certificates of our filings whose PDF is not stored, or has changed since. */
   pdfs: { missing: number; damaged: number };
@@ -41,28 +45,31 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
     [mode],
   );
   const { rows } = await db.query<Omit<LedgerFigures, 'filings' | 'findings' | 'unplacedSeconds'>>(
-    `SELECT count(*) FILTER (WHERE ${ASKS})::integer AS "needingAttention",
-            count(*) FILTER (WHERE due_at < now())::integer AS "pastDue",
-            (SELECT count(*) FROM questions WHERE mode = $1 AND kind = 'workflow_problem' AND closed_at IS NULL)::integer
+    `SELECT count(*) FILTER (WHERE attention IS NOT NULL)::integer AS "needingAttention",
+            count(*) FILTER (WHERE due_at < clock_timestamp())::integer AS "pastDue",
+            coalesce(extract(epoch FROM clock_timestamp() - least(min(since) FILTER (WHERE attention IS NOT NULL),
+              (SELECT min(first_seen_at) FROM findings WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL))), 0)::float8
+              AS "oldestQuestionSeconds",
+            (SELECT count(*) FROM findings WHERE mode = $1 AND kind = 'filing_without_workflow' AND closed_at IS NULL)::integer
               AS "withRunProblem",
-            (SELECT coalesce(extract(epoch FROM now() - min(first_seen_at)), 0)::float8 FROM questions
-              WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL) AS "oldestQuestionSeconds",
+            EXISTS (SELECT FROM findings WHERE mode = $1 AND kind = 'ledger_went_back' AND closed_at IS NULL) AS recovering,
             ${CONNECTIONS} AS connections,
-            (SELECT count(*) FROM requests q WHERE q.mode = $1 AND q.state = 'followed')::integer AS "openRequests",
-            (SELECT count(*) FROM filing_rows r JOIN filings f USING (filing_id)
-              WHERE f.mode = $1 AND r.live AND r.state = 'unknown')::integer AS "unknownRows",
-            (SELECT percentile_cont(ARRAY[0.5, 0.9, 1]) WITHIN GROUP (ORDER BY took_ms / 1000.0)
-               FROM acknowledgement_times WHERE mode = $1 AND at > now() - interval '1 day') AS "acknowledgementSeconds",
+            (SELECT count(*) FROM attempts WHERE mode = $1 AND request_id IS NOT NULL AND ended_at IS NULL)::integer AS "openRequests",
+            (SELECT count(*) FROM filing_rows r JOIN attempts a USING (filing_id)
+              WHERE r.mode = $1 AND r.state = 'sent' AND a.verdict IN ('sending', 'unknown'))::integer AS "unknownRows",
+            (SELECT percentile_cont(ARRAY[0.5, 0.9, 1]) WITHIN GROUP (ORDER BY extract(epoch FROM ended_at - marked_at))
+               FROM attempts WHERE mode = $1 AND ended_at > clock_timestamp() - interval '1 day') AS "acknowledgementSeconds",
             (SELECT jsonb_build_object('missing', count(*) FILTER (WHERE pdf_problem IS DISTINCT FROM 'damaged'),
-                 'damaged', count(*) FILTER (WHERE pdf_problem = 'damaged')) FROM certificates JOIN parties p USING (party_id)
-              WHERE p.mode = $1 AND filing_id IS NOT NULL AND (pdf_document IS NULL OR pdf_problem IS NOT NULL)) AS pdfs
+                 'damaged', count(*) FILTER (WHERE pdf_problem = 'damaged')) FROM certificates c
+              WHERE c.mode = $1 AND (pdf_document IS NULL OR pdf_problem IS NOT NULL)
+                AND EXISTS (SELECT FROM filing_rows r WHERE ${ROW_OF_CERTIFICATE})) AS pdfs
        FROM filings WHERE mode = $1 AND closed_at IS NULL`,
     [mode],
   );
   const findings = await db.query<LedgerFigures['findings'][number]>(
     `SELECT kind, count(*)::integer AS count, extract(epoch FROM now() - min(first_seen_at))::float8 AS "oldestSeconds"
-       FROM questions WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL AND kind = ANY($2) GROUP BY kind`,
-    [mode, FINDING_KINDS],
+       FROM findings WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL GROUP BY kind`,
+    [mode],
   );
   const [row] = rows;
   if (!row) throw new Error('An aggregate has no row.');
@@ -77,7 +84,7 @@ export async function readHistoryFigures(db: Queryable, mode: Mode): Promise<His
   const { rows } = await db.query<Omit<HistoryFigures, 'ended'>>(
     `SELECT count(*)::integer AS certificates,
             count(*) FILTER (WHERE pdf_document IS NOT NULL AND pdf_problem IS NULL)::integer AS "storedPdfs"
-       FROM certificates JOIN parties USING (party_id) WHERE mode = $1`,
+       FROM certificates WHERE mode = $1`,
     [mode],
   );
   return { ended: ended.rows, certificates: 0, storedPdfs: 0, ...rows[0] };

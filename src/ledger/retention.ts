@@ -1,4 +1,4 @@
-/** How long rows are kept that become useless with time (docs/operations.md). It removes nothing that a gate reads. */
+/** How long rows are kept that become useless with time (docs/operations.md). It removes nothing that decides about a send. */
 import { DAY_MS } from '../domain/dates';
 import { pruneEvents } from './events';
 import type { Queryable } from './pool';
@@ -10,21 +10,24 @@ export const API_CALL_DAYS = 180;
 /** A financial year and the audit after it. */
 export const RECONCILIATION_DAYS = 730;
 
+/** Decisions name the readings that they were judged by for some weeks; filings use the last ones alone. */
+export const READING_DAYS = 60;
+
 /** Rows per DELETE; each is a short transaction. */
 const BATCH = 10_000;
 
 /** `old`: the rows to remove, where $1 is the time up to which they are not kept. */
 const OLD_ROWS: readonly { what: string; days: number; remove: `DELETE FROM ${string}`; old: string }[] = [
   { what: 'calls', days: API_CALL_DAYS, remove: 'DELETE FROM api_calls', old: 'at < $1' },
-  { what: 'findings', days: RECONCILIATION_DAYS, remove: 'DELETE FROM questions', old: 'closed_at < $1' },
+  { what: 'findings', days: RECONCILIATION_DAYS, remove: 'DELETE FROM findings', old: 'closed_at < $1' },
   { what: 'runs', days: RECONCILIATION_DAYS, remove: 'DELETE FROM reconciliation_runs', old: 'started_at < $1' },
-  { what: 'windows', days: RECONCILIATION_DAYS, remove: 'DELETE FROM certificate_windows', old: 'read_at < $1' },
   {
-    what: 'answerTimes',
-    days: 400,
-    remove: 'DELETE FROM acknowledgement_times',
-    // The poll cadence uses only the newest.
-    old: `mode IN ('test', 'live') AND at < $1`,
+    what: 'readings',
+    days: READING_DAYS,
+    remove: 'DELETE FROM readings',
+    // The next reading begins where the last whole one ended, however old that is.
+    old: `began_at < $1 AND EXISTS (SELECT FROM readings later WHERE later.mode = readings.mode AND later.iec = readings.iec
+      AND later.whole AND later.began_at > readings.began_at)`,
   },
   {
     what: 'inputs',
@@ -34,8 +37,6 @@ const OLD_ROWS: readonly { what: string; days: number; remove: `DELETE FROM ${st
     old: `created_at BETWEEN $1::timestamptz - interval '30 days' AND $1
       AND NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = filing_inputs.input_ref)`,
   },
-  // A step that is set aside waits for a person.
-  { what: 'steps', days: 30, remove: 'DELETE FROM steps_under_way', old: 'since < $1 AND NOT set_aside' },
 ];
 
 /** Removes expired rows in small batches. @returns how many, by kind */

@@ -1,8 +1,8 @@
 import type { Mapping, MappingField } from '../../domain/filing/mapping';
-import { isFilingDate } from '../../domain/dates';
+import { isFilingDate, type FilingDate } from '../../domain/dates';
 import { isAmount } from '../../domain/money';
 import { INVOICE_FIELDS } from '../../domain/rules/columns';
-import type { OpenDocument, OpenIrm } from '../proposals/score';
+import type { FittingIrm } from './fitting-irms';
 
 /** `gap`: a person has to fill it in; `guess`: to be checked; `default`: the usual value. None: read from a source. */
 export type CellMark = 'gap' | 'guess' | 'default';
@@ -17,18 +17,44 @@ export interface DraftCell {
 
 export type DraftCells = Partial<Record<MappingField, DraftCell>>;
 
+/** An IRM with a free balance. */
+export interface OpenIrm {
+  irmNumber: string;
+  irmAdCode: string;
+  irmIfscCode: string;
+  /** DDMMYYYY, or the record's text. */
+  irmDt: string;
+  currency: string;
+  purpose: string;
+  /** Amount of the whole remittance; null if it is not known. */
+  amount: string | null;
+  /** The available balance minus the holds of our filings. */
+  free: string;
+}
+
 export interface DraftRow {
   cells: DraftCells;
-  /** 0 to 1; null for a row without an IRM. */
-  confidence: number | null;
+  /** Why it takes this IRM, or none. */
   why: string;
-  /** Other IRMs that would fit almost as well. */
+  /** Other IRMs that cover it. */
   alternatives: OpenIrm[];
   documents: string[];
 }
 
 /** What is known of a document, with the source of each value. */
-export interface DocumentFacts extends OpenDocument {
+export interface DocumentFacts {
+  /** As in sbCumInvoiceNumber. */
+  number: string;
+  /** Null if it is not known. */
+  date: FilingDate | null;
+  currency: string;
+  value: string;
+  /** The part of the value that is not mapped. */
+  open: string;
+  uploadType: number | null;
+  buyer: string | null;
+  /** The exporter's own invoice number, if it differs. */
+  billNo: string | null;
   cells: DraftCells;
   documents: string[];
 }
@@ -82,24 +108,9 @@ function documentCells(document: DocumentFacts): DraftCells {
 /** Fields that only a document states. The mapped amount follows from the document and the IRM. */
 const STATED_BY_DOCUMENT = INVOICE_FIELDS.filter((field) => field !== 'mappedIRMAmountFCC');
 
-/** A proposed IRM with less confidence is marked as a guess. */
-const SURE_CONFIDENCE = 0.8;
-
 /** A row of the upload form, each cell with its source. */
-export function draftRow(
-  drafted: {
-    irm: OpenIrm | null;
-    document: DocumentFacts;
-    amount: string | null;
-    confidence: number | null;
-    reasons: readonly string[];
-    alternatives: OpenIrm[];
-  },
-  serialNo: number,
-): DraftRow {
-  const { irm, document, amount, confidence, reasons, alternatives } = drafted;
-  const unsure = confidence !== null && (confidence < SURE_CONFIDENCE || alternatives.length > 0);
-  const why = reasons.join('; ');
+export function draftRow(document: DocumentFacts, fitting: FittingIrm, serialNo: number): DraftRow {
+  const { irm, amount, sure, why, alternatives } = fitting;
   const others = alternatives
     .map(({ irmNumber, free, currency }) => `${irmNumber} (${currency} ${free} free)`)
     .join(', ');
@@ -110,12 +121,12 @@ export function draftRow(
   };
   for (const field of STATED_BY_DOCUMENT) cells[field] ??= gap('No document states it.');
   if (irm && amount !== null) {
-    const mark = unsure ? { mark: 'guess' as const } : {};
-    const choice = others === '' ? '' : ` Others would suit nearly as well; choose from the list: ${others}.`;
-    cells.irmNumber = { value: irm.irmNumber, note: `Proposed: ${why}.${choice}`, ...mark };
-    cells.mappedIRMAmountFCC = { value: Number(amount), note: `Proposed: ${why}.`, ...mark };
+    const mark = sure ? {} : { mark: 'guess' as const };
+    const choice = others === '' ? '' : ` Others cover it too; choose from the list: ${others}.`;
+    cells.irmNumber = { value: irm.irmNumber, note: `Chosen because ${why}.${choice}`, ...mark };
+    cells.mappedIRMAmountFCC = { value: Number(amount), note: `Chosen because ${why}.`, ...mark };
   }
-  return { cells, confidence, why, alternatives, documents: document.documents };
+  return { cells, why, alternatives, documents: document.documents };
 }
 
 /** The cells that a person has to fill in. `row` is the Excel row. */

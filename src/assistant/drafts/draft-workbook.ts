@@ -1,9 +1,8 @@
 import { type Cell, type Worksheet, Workbook } from 'exceljs';
 import { isoFromFilingDate } from '../../domain/dates';
-import { IRM_FIELDS, irmCells, type CellMark, type DraftCell, type DraftRow } from './cells';
+import { IRM_FIELDS, irmCells, type CellMark, type DraftCell, type DraftRow, type OpenIrm } from './cells';
 import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
-import type { OpenIrm } from '../proposals/score';
 import { BULK_COLUMNS, type ColumnField, headerOf, isExtraField } from '../../domain/rules/columns';
 import type { Finding } from '../../domain/rules/finding';
 import { cutText, harmless } from '../../domain/text';
@@ -16,7 +15,7 @@ import { checkFile, type CheckOutcome } from '../../starter/filings/check';
 const FILLS: Readonly<Record<CellMark, string>> = { gap: 'FFF8CBAD', guess: 'FFFFEB9C', default: 'FFE2EFDA' };
 const LEGEND: readonly (readonly [CellMark | null, string])[] = [
   ['gap', 'To be filled in: the value is not known. The note says what is missing, or what the check found.'],
-  ['guess', 'A guess: check it. The note gives its basis; Why and Confidence are at the end of the row.'],
+  ['guess', 'A guess: check it. The note gives its basis; Why is at the end of the row.'],
   ['default', 'The usual value. No document states it; change it if it is wrong.'],
   [null, 'No colour: read from a document or from the IRM, which the note names.'],
 ];
@@ -70,13 +69,13 @@ async function writeDraftWorkbook({
   return finishBulkSheet(workbook, sheet);
 }
 
-/** The sheet's values, headers first. Two further columns are for people and are not sent. */
+/** The sheet's values, headers first. One further column is for people and is not sent. */
 function draftValues(rows: readonly DraftRow[]): NewCell[][] {
   const valueOf = ({ cells }: DraftRow, field: ColumnField) =>
     isExtraField(field) ? (field === 'isThirdPartyExport' ? 'N' : null) : cellValue(field, cells[field]?.value ?? null);
   return [
-    [...BULK_COLUMNS.map(({ header }) => header), 'Confidence (not sent)', 'Why (not sent)'],
-    ...rows.map((row) => [...BULK_COLUMNS.map(({ field }) => valueOf(row, field)), row.confidence, harmless(row.why)]),
+    [...BULK_COLUMNS.map(({ header }) => header), 'Why (not sent)'],
+    ...rows.map((row) => [...BULK_COLUMNS.map(({ field }) => valueOf(row, field)), harmless(row.why)]),
   ];
 }
 
@@ -142,7 +141,7 @@ function addChoice(
     formulae: [`"${list.replaceAll('"', '""')}"`],
     showInputMessage: true,
     promptTitle: 'Other remittances',
-    prompt: 'These fit almost as well. The other cells of the IRM follow your choice.',
+    prompt: 'These cover it too. The other cells of the IRM follow your choice.',
   };
   IRM_FIELDS.slice(1).forEach((field, at) => {
     const cell = cells[field];

@@ -1,16 +1,14 @@
-import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from './cells';
+import { draftRow, gapsOf, type DocumentFacts } from './cells';
 import { documentKey, earlierFirst, joinDocuments, withoutBill } from './join';
 import type { ExtractionMapping } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { subtractAmounts } from '../../domain/money';
-import { propose } from '../proposals/assignment';
-import type { OpenIrm } from '../proposals/score';
 import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../domain/rules/columns';
 import { MAX_FILING_ROWS } from '../../domain/service/limits';
-import { getExporter } from '../../ledger/exporters/exporters';
-import { listIrms } from '../../ledger/exporters/irms';
-import { ledgerDocuments, openIrms } from '../proposals/open-documents';
+import { needExporter, type Company } from '../../ledger/exporters/exporters';
+import { ledgerDocuments } from '../../ledger/reports/documents';
 import { checkedDraft } from './draft-workbook';
+import { fitIrms, openIrms } from './fitting-irms';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { RefusedError } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/lookup';
@@ -46,14 +44,18 @@ export async function draftFiling(
   const { exporter, paths, uploadType: asked, mapping = {} } = args;
   const { pool, mode } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
-  const iec = (await getExporter(pool, exporterId))?.iec ?? null;
-  const { documents, files } = await readDocuments(deps, { paths, mapping, iec }, wait);
+  const company = await needExporter(pool, exporterId);
+  const { documents, files } = await readDocuments(deps, { paths, mapping, iec: company.iec }, wait);
   const joined = joinDocuments(documents);
   const { type, facts, notes, out: leftOut } = chooseType(joined, asked);
   for (const { document, why } of leftOut) omitDocument(files, document, why);
-  const { open, settled } = await openAmounts(deps, exporterId, facts);
+  const { open, settled } = await openAmounts(deps, company, facts);
   for (const document of settled) omitDocument(files, document, 'its whole value is mapped already');
-  const all = rowsOf((await openIrms(pool, exporterId, { rows: await listIrms(pool, exporterId) })).irms, open);
+  const fitting = fitIrms(await openIrms(pool, exporterId), open);
+  const all = open.flatMap((document, index) => {
+    const irm = fitting[index];
+    return irm ? [draftRow(document, irm, index + 1)] : [];
+  });
   const rows = all.slice(0, MAX_FILING_ROWS);
   if (rows.length === 0) {
     const message = ['There is nothing to draft: none of these documents can be used.', ...notes].join(' ');
@@ -128,10 +130,10 @@ function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: str
   }
 }
 
-/** The open amount of each document: its value minus live rows and certificates. */
-async function openAmounts({ pool }: EbrcClientDependencies, exporterId: string, facts: readonly DocumentFacts[]) {
+/** The open amount of each document: its value minus held rows and certificates. */
+async function openAmounts({ pool }: EbrcClientDependencies, company: Company, facts: readonly DocumentFacts[]) {
   const known = new Map(
-    (await ledgerDocuments(pool, exporterId, { open: false })).map((document) => [documentKey(document), document]),
+    (await ledgerDocuments(pool, company)).map((document) => [documentKey(document), document]),
   );
   const open: DocumentFacts[] = [];
   const settled: DocumentFacts[] = [];
@@ -144,21 +146,6 @@ async function openAmounts({ pool }: EbrcClientDependencies, exporterId: string,
     else open.push({ ...each, open: left });
   }
   return { open, settled };
-}
-
-const NO_REMITTANCE = {
-  ...{ irm: null, amount: null, confidence: null, alternatives: [] },
-  reasons: ['no open remittance fits it'],
-};
-
-function rowsOf(irms: readonly OpenIrm[], documents: readonly DocumentFacts[]): DraftRow[] {
-  const { proposals } = propose(irms, documents);
-  const rows = documents.flatMap((document): Parameters<typeof draftRow>[0][] => {
-    const matching = proposals.filter((proposal) => proposal.document === document);
-    if (matching.length > 0) return matching.map((proposal) => ({ ...proposal, document }));
-    return [{ ...NO_REMITTANCE, document }];
-  });
-  return rows.map((row, index) => draftRow(row, index + 1));
 }
 
 /** The gaps and all other errors of the check. */

@@ -5,7 +5,7 @@ import type { FilingApi } from '../../api/client';
 import { ApiError } from '../../api/errors/api-error';
 import { templateProblem } from '../../domain/rules/columns';
 import { saveBulkTemplate } from '../../ledger/service/bulk-templates';
-import { heldIrms, listIrms } from '../../ledger/exporters/irms';
+import { heldIrmOf, listIrms } from '../../ledger/exporters/irms';
 import { readWorkbook, WorkbookRefused } from '../../workbook/read';
 import { type KnownIrms, buildTemplate, decorateTemplate, readTemplateLabels } from '../../workbook/template';
 import { readIrmViews } from './views';
@@ -67,7 +67,7 @@ async function templateOfLedger(
   balances: KnownIrms,
   why: string,
 ): Promise<Omit<Template, 'rows'>> {
-  const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
-  const bytes = await buildTemplate(await heldIrms(pool, exporterId, numbers), balances);
+  const irms = await listIrms(pool, exporterId);
+  const bytes = await buildTemplate(irms.map(heldIrmOf), balances);
   return { bytes, source: 'ledger', notice: `${why}; it is built from the ledger.` };
 }

@@ -1,16 +1,14 @@
 import { subtractAmounts, sumAmounts } from '../../domain/money';
 import { groupBy } from '../../domain/values';
-import { irmCursor, irmIdentity } from '../../domain/identity';
-import { pendingHolds } from '../../domain/exporter/balance-sums';
-import type { Hold } from '../../domain/exporter/balance-sums';
-import { holdsOf } from '../../domain/rules/preflight';
+import { irmCursor, irmKey } from '../../domain/identity';
+import { holdsOf, pendingHolds, type Hold } from '../../domain/exporter/balance-sums';
 import { iecFindings, readinessOf, type Readiness, type Standing } from '../../domain/exporter/exporter';
 import type { Finding } from '../../domain/rules/finding';
 import { needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
-import { heldIrmOf, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
+import { heldIrmOf, irmsWithKeys, type IrmRow, listIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
 import { badCredentials } from '../../ledger/vault/credentials';
-import { holdsOn, numbersHeld } from '../../ledger/rows/balance-reservation';
+import { holdsOn } from '../../ledger/filings/reserve';
 
 /** An exporter as `ebrc exporters` prints it, in the spec's spelling. */
 export interface ExporterView {
@@ -87,33 +85,26 @@ export interface IrmView {
   free: string | null;
   heldBy: { filingId: string; reference: string; state: string; amount: string }[];
   status: string | null;
+  /** The service no longer lists it: it has no balance. */
+  missing: boolean;
   remitterName: string | null;
   readAt: string;
 }
 
 /**
- * Views of these IRMs, in the order given. `rows` must have all records of each number and AD code, because a hold is
- * matched to one of them.
+ * Views of these IRMs, in the order given. `rows` must have all records of each number, because a hold is matched to
+ * one of them.
  */
 export async function irmViews(db: Queryable, exporterId: string, rows: readonly IrmRow[]): Promise<IrmView[]> {
-  const holds = await holdsOn(db, { exporterId, irmNumbers: await heldOf(db, exporterId, rows), exceptFiling: null });
-  const records = rows.map((row) => ({ ...heldIrmOf(row), row, identity: identityOf(row) }));
-  const recordsOf = groupBy(records, ({ identity }) => identity);
-  const byIdentity = groupBy(holds, ({ irmKey }) => irmKey);
+  const { mode, iec } = await needExporter(db, exporterId);
+  const records = rows.map((row) => ({ ...heldIrmOf(row), row, irmKey: irmKey(row.irmNumber) }));
+  const recordsOf = groupBy(records, (record) => record.irmKey);
+  const holds = await holdsOn(db, { mode, iec, exporterId, irmKeys: [...recordsOf.keys()] });
+  const byKey = groupBy(holds, (hold) => hold.irmKey);
   return records.map((record) => {
-    const matchedHolds = holdsOf(record, recordsOf.get(record.identity) ?? [], byIdentity.get(record.identity) ?? []);
-    return irmView(record.row, pendingHolds(matchedHolds, record));
+    const own = holdsOf(record, recordsOf.get(record.irmKey) ?? [], byKey.get(record.irmKey) ?? []);
+    return irmView(record.row, pendingHolds(own, record));
   });
-}
-
-/** Above this many IRMs it is cheaper to query first which of them have holds. */
-const FEW_IRMS = 1_000;
-
-async function heldOf(db: Queryable, exporterId: string, rows: readonly IrmRow[]): Promise<string[]> {
-  const numbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
-  if (numbers.length <= FEW_IRMS) return numbers;
-  const readAt = new Date(rows.reduce((oldest, row) => Math.min(oldest, row.readAt.getTime()), Infinity));
-  return numbersHeld(db, { exporterId, readAt });
 }
 
 function irmView(row: IrmRow, pending: readonly Hold[]): IrmView {
@@ -132,12 +123,11 @@ function irmView(row: IrmRow, pending: readonly Hold[]): IrmView {
     free: row.available === null ? null : subtractAmounts(row.available, held),
     heldBy: pending.map(({ filingId, reference, state, amount }) => ({ filingId, reference, state, amount })),
     status: row.status,
+    missing: row.missingSince !== null,
     remitterName: row.remitterName,
     readAt: row.readAt.toISOString(),
   };
 }
-
-const identityOf = ({ irmNumber, adCode }: IrmRow): string => irmIdentity({ irmNumber, irmAdCode: adCode });
 
 /** An exporter's IRMs with the balances last read and the holds of our filings: all of them, or a page. */
 export async function readIrmViews(
@@ -147,8 +137,8 @@ export async function readIrmViews(
 ): Promise<IrmView[]> {
   const rows = await listIrms(db, exporterId, page);
   if (page.limit === undefined) return irmViews(db, exporterId, rows);
-  const numbers = new Set(rows.map(({ irmNumber }) => irmNumber));
-  const views = await irmViews(db, exporterId, await irmsWithNumbers(db, exporterId, [...numbers]));
+  const keys = new Set(rows.map(({ irmNumber }) => irmKey(irmNumber)));
+  const views = await irmViews(db, exporterId, await irmsWithKeys(db, exporterId, [...keys]));
   const byKey = new Map(views.map((view) => [irmCursor(view), view]));
   return rows.flatMap((row) => byKey.get(cursorOf(row)) ?? []);
 }

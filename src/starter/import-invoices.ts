@@ -1,17 +1,17 @@
-import type { LedgerDependencies } from '../../starter/dependencies';
+import type { LedgerDependencies } from './dependencies';
 import type pg from 'pg';
-import { filingDateInKolkata, compareFilingDates, isoFromFilingDate, parseFilingDate } from '../../domain/dates';
-import type { Mode } from '../../domain/names';
-import { listExporters } from '../../ledger/exporters/exporters';
-import { withTransaction } from '../../ledger/pool';
-import { invoiceKey, saveInvoices, type InvoiceRecord } from '../../ledger/reports/invoices';
+import { filingDateInKolkata, compareFilingDates, isoFromFilingDate, parseFilingDate } from '../domain/dates';
+import type { Mode } from '../domain/names';
+import { listExporters } from '../ledger/exporters/exporters';
+import { withTransaction } from '../ledger/pool';
+import { invoiceKey, saveInvoices, type InvoiceRecord } from '../ledger/reports/invoices';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { canonicalAmount, compareAmounts, isAmount, withoutGrouping } from '../../domain/money';
-import { isUploadType } from '../../domain/rules/columns';
-import { cutText, printable } from '../../domain/text';
-import { refusal, unreadable, UsageError } from '../../starter/errors';
-import { csvRows, sheetRows, type ListRow } from '../../starter/input-files';
+import { canonicalAmount, compareAmounts, isAmount, withoutGrouping } from '../domain/money';
+import { isUploadType } from '../domain/rules/columns';
+import { cutText, printable } from '../domain/text';
+import { refusal, unreadable, UsageError } from './errors';
+import { csvRows, sheetRows, type ListRow } from './input-files';
 
 /** Our columns with headers that accounting systems export for them. Case, spaces and punctuation are ignored. */
 const COLUMNS = {
@@ -234,7 +234,7 @@ export async function importInvoices(
   return { imported, updated, unchanged: all.length - imported - updated, errors, ignoredColumns };
 }
 
-/** Finds exporters by id, e-mail or IEC. Any client of an IEC will do, because they are one party. */
+/** Finds exporters by id, e-mail or IEC. Any client of an IEC will do, because they are one company. */
 async function exporterFinder(pool: pg.Pool, mode: Mode): Promise<(name: string) => string | undefined> {
   const idByName = new Map<string, string>();
   const exporters = await listExporters(pool, mode);
