@@ -3,7 +3,7 @@ import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import type { Scope } from './rows';
 
-/** The story of a filing, or of a whole reference, oldest first. `after`: the id of the last event of the page before. */
+/** The story of a filing, or of a whole reference, oldest first. `after`: the `next` of the page before. */
 export async function eventsPage(
   db: Queryable,
   { mode, reference, n, after = '0', limit }: Scope & { after?: string; limit: number },

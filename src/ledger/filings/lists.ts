@@ -35,7 +35,10 @@ export async function listFilings(
   const { mode, states, exporterId, exporters, attention, since, search, after, limit } = page;
   const where = new Conditions(mode, limit)
     .add(states, (p) => (states?.length === 1 ? `f.state = (${p}::text[])[1]` : `f.state = ANY(${p})`))
-    .add(exporterId, (p) => `f.exporter_id = (SELECT exporter_id FROM exporters WHERE lower(exporter_id) = lower(${p}))`)
+    .add(
+      exporterId,
+      (p) => `f.exporter_id = (SELECT exporter_id FROM exporters WHERE lower(exporter_id) = lower(${p}))`,
+    )
     .add(exporters, (p) => `f.exporter_id IN (SELECT exporter_id FROM exporters WHERE lower(exporter_id) = ANY(${p}))`)
     .add(attention, (p) => (attention ? `${NEEDS_ATTENTION} AND ${p}` : `NOT ${NEEDS_ATTENTION} AND NOT ${p}`))
     .add(since, (p) => `f.made_at >= ${p}`)
