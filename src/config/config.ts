@@ -70,6 +70,8 @@ export interface Config {
   poll: { firstMs: number; minMs: number; maxMs: number };
   overdueAfterMs: number;
   settleAfterMs: number;
+  /** How far back an exporter's certificates are read at first. */
+  historyMs: number;
   singlePerson: boolean;
   httpTimeoutMs: number;
   rateWindowMs: number;
@@ -169,7 +171,18 @@ function readFiling(read: Reader) {
     poll: { firstMs, minMs, maxMs },
     overdueAfterMs,
     settleAfterMs: read.required('EBRC_SETTLE_AFTER'),
+    historyMs: read.required('EBRC_HISTORY'),
     singlePerson,
+  };
+}
+
+/** The settings by which filings live, in the form of the activities. */
+export function filingSettings(config: ConfigOf<'filing' | 'tuning'>) {
+  const { httpTimeoutMs, rateWindowMs, overdueAfterMs, settleAfterMs, historyMs, singlePerson, poll } = config;
+  const { firstMs: pollFirstMs, minMs: pollMinMs, maxMs: pollMaxMs } = poll;
+  return {
+    ...{ httpTimeoutMs, rateWindowMs, overdueAfterMs, settleAfterMs, historyMs, singlePerson },
+    ...{ pollFirstMs, pollMinMs, pollMaxMs },
   };
 }
 

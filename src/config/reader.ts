@@ -35,6 +35,7 @@ export const VARIABLES = {
   EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY_MS), default: '15m' },
   EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY_MS), default: '4h' },
   EBRC_SETTLE_AFTER: { value: values.duration(1_000, 365 * DAY_MS), default: '4h' },
+  EBRC_HISTORY: { value: values.duration(DAY_MS, 3_650 * DAY_MS), default: '550d' },
   EBRC_SINGLE_PERSON: { value: values.yes },
   EBRC_SCHEDULES: { value: values.filePath },
   EBRC_TEMPORAL_UI: { value: values.webAddress },

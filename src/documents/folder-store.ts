@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { checkContent, ContentCheck } from './content-check';
 import { assertSameContent, DocumentError, assertDocumentName, documentName, unreadable } from './stored-document';
 import type { DocumentKind, DocumentStore, StoredDocument } from './stored-document';
-import { claimName, createRecordFiles, syncFolder, untilItWorks } from './records';
+import { claimName, ownedFolder, syncFolder, untilItWorks } from './records';
 
 const TEMPORARY = '.incoming-';
 /** Older temporary files belong to a process that died, because writing a document never takes that long. */
@@ -32,7 +32,7 @@ export function createFolderStore(root: string): DocumentStore {
   }
 
   return {
-    ...createRecordFiles(folder, prepare),
+    ...ownedFolder(folder, prepare),
     put: async (input) => {
       const { name: key, kind, mode, expectedBytes } = input;
       const source = 'stream' in input ? input.stream : Readable.from([input.buffer], { objectMode: false });
@@ -45,7 +45,7 @@ export function createFolderStore(root: string): DocumentStore {
         const problem = check.problem(expectedBytes);
         if (problem !== null) throw new DocumentError('bad_answer', name, `${key} was not stored: ${problem}.`);
         const sha256 = check.sha256();
-        if (!(await claim(temporary, pathOf(name)))) {
+        if (!(await takeName(temporary, pathOf(name)))) {
           const stored = await existing(name, kind);
           if (stored === null) await rename(temporary, pathOf(name));
           else assertSameContent(stored, sha256);
@@ -108,7 +108,7 @@ async function writeDurably(path: string, source: Readable, check: ContentCheck)
 }
 
 /** Gives a finished file its name unless that is taken; if links are not supported, by a check and a rename. */
-function claim(temporary: string, path: string): Promise<boolean> {
+function takeName(temporary: string, path: string): Promise<boolean> {
   return claimName(temporary, path, async () => {
     if (await fileExists(path)) return false;
     await rename(temporary, path);

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Mode } from '../domain/names';
-import type { Records } from './records';
+import type { Owned } from './records';
 import { createHash } from 'node:crypto';
 import type { ErrorKind } from '../domain/service/error-kinds';
 
@@ -71,8 +71,8 @@ export interface StoredDocument {
   bytes: number;
 }
 
-/** Stores complete, checked documents in a folder or a bucket, and records beside them. */
-export interface DocumentStore extends Records {
+/** Stores complete, checked documents in a folder or a bucket. */
+export interface DocumentStore extends Owned {
   /**
    * Stores a document completely or not at all. Storing the same content again succeeds; other content is refused,
    * unless the stored document is damaged. A certificate's bytes may vary between downloads, so call `find` before

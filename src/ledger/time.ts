@@ -34,6 +34,12 @@ export async function readLedgerTime(db: Queryable, mode: Mode): Promise<LedgerN
   return oneRow(rows);
 }
 
+/** The id of the ledger, by which a document store knows it. */
+export async function readLedgerId(db: Queryable): Promise<string> {
+  const { rows } = await db.query<{ id: string }>('SELECT ledger_id AS id FROM ledger');
+  return oneRow(rows).id;
+}
+
 /** How often the beat is raised, so that a settle time has at least four beats. */
 export const beatEveryMs = (settleAfterMs: number): number => Math.min(MINUTE_MS, settleAfterMs / 4);
 

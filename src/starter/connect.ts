@@ -7,9 +7,8 @@ import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError, UsageError } from './errors';
 import type { Client, WorkflowClientInterceptor } from '@temporalio/client';
 import type { Config } from '../config/config';
-import { STORE_ID } from '../documents/records';
 import type { DocumentStore } from '../documents/document-store';
-import { readIdentity } from '../ledger/sends/sends';
+import { readLedgerId } from '../ledger/time';
 
 const RETRY_EVERY_MS = 500;
 
@@ -102,16 +101,14 @@ export async function connectTemporal(
   }
 }
 
-/** Compares the store with the ledger's; creates nothing. @returns a message if another one is used, otherwise null */
+/** Compares the store's owner with the ledger; creates nothing. @returns a message if it is another's, otherwise null */
 export async function otherStore(
   db: Queryable,
-  store: Pick<DocumentStore, 'readRecord'>,
+  store: Pick<DocumentStore, 'owner'>,
   root: string,
 ): Promise<string | null> {
-  const { storeId } = await readIdentity(db);
-  if (storeId === null) return null;
-  const found = (await store.readRecord(STORE_ID))?.toString('utf8').trim();
-  if (found === storeId) return null;
+  const found = await store.owner();
+  if (found === null || found === (await readLedgerId(db))) return null;
   const place = root.split('?', 1)[0];
-  return `The documents of this ledger are not in ${place}. Set EBRC_DOCUMENTS to the store that the worker uses; its log names it.`;
+  return `The documents in ${place} are another ledger's (${found}). Set EBRC_DOCUMENTS to the store that the worker uses; its log names it.`;
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
+import type { WorkerSettings } from '../activities/dependencies';
 import type { Principal } from '../domain/principal';
-import type { Cadence } from '../domain/filing/poll-cadence';
 import type { Mode } from '../domain/names';
 import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client';
@@ -15,15 +15,20 @@ export interface EbrcReaderDependencies {
   documents: Pick<DocumentStore, 'pathOf'>;
   /** `test` for a `dev_` key, `live` for a `prod_` key; the same as the workers' mode. */
   mode: Mode;
-  /** The workers' polling settings, from which the time of a filing's next step is estimated. */
-  cadence: Cadence;
   /** Address and namespace of the Temporal UI, for links in reports; without it there are no links. */
   temporalUi?: { address: string; namespace: string };
 }
 
+/** The workers' settings by which people's decisions are judged. */
+export type StarterSettings = Pick<
+  WorkerSettings,
+  'singlePerson' | 'settleAfterMs' | 'overdueAfterMs' | 'httpTimeoutMs' | 'rateWindowMs'
+>;
+
 /** Dependencies of the typed client. The caller opens and closes them. */
 export interface EbrcClientDependencies extends EbrcReaderDependencies {
   temporal: Client;
+  settings: StarterSettings;
   /** The authenticated principal. Without one, the names that callers pass are unverified claims. */
   principal?: Principal;
   documents: DocumentStore;

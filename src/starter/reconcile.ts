@@ -3,15 +3,11 @@ import type { FindingView, FindingKind } from '../domain/reconciliation/findings
 import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
 import type { EbrcClientDependencies, LedgerDependencies } from './dependencies';
 import { checkedInput, refusal } from './errors';
-import { exporterIdOf } from './lookup';
+import { exporterIdOf, unknownExporter } from './lookup';
 import { follow, pendingCallText } from '../temporal/follow';
-import {
-  acknowledgeFinding as acknowledgeInLedger,
-  healedFindings,
-  listFindings,
-} from '../ledger/reconciliation/findings';
+import { acknowledgeFinding as acknowledgeInLedger, healedFindings, listFindings } from '../ledger/findings';
+import { companyToReconcile } from '../ledger/reconciliation/runs';
 import { exporterNames } from '../ledger/exporters/exporters';
-import { partyToReconcile } from '../ledger/reconciliation/runs';
 
 export interface ReconcileRequest {
   exporter?: string;
@@ -20,7 +16,7 @@ export interface ReconcileRequest {
   to?: string;
 }
 
-/** A run and its parties' findings that are open or were healed by it. Acknowledged ones are counted but not listed. */
+/** A run and its companies' findings that are open or were healed by it. Acknowledged ones are counted but not listed. */
 export interface ReconcileOutcome extends ReconcileResult {
   skipped: (ReconcileResult['skipped'][number] & { name: string })[];
   findings: FindingView[];
@@ -39,7 +35,7 @@ export async function reconcile(
   }: {
     /** Wait until the run ends; otherwise only until it begins. */
     wait?: boolean;
-    /** `waits` says what the run waits for while it has compared no party yet; null if that is not known. */
+    /** `waits` says what the run waits for while it has compared no company yet; null if that is not known. */
     onProgress?: (progress: ReconcileResult, waits: string | null) => void;
     onNotice?: (notice: string) => void;
   } = {},
@@ -58,7 +54,7 @@ export async function reconcile(
     const converter = temporal.options.loadedDataConverter;
     // Only a hint, so a call that cannot be described is skipped; the run reports its own failure at its end.
     const waits =
-      now.parties > 0 || now.state === 'done' ? null : await pendingCallText(handle, converter).catch(() => null);
+      now.companies > 0 || now.state === 'done' ? null : await pendingCallText(handle, converter).catch(() => null);
     onProgress?.(now, waits);
   };
   const { progress } = await follow<ReconcileResult>(deps, workflowId, {
@@ -78,7 +74,7 @@ export async function reconcile(
   // An exporter that the ledger does not know has no findings to list.
   const unknown = exporterId !== undefined && ids.includes(exporterId) && !names.has(exporterId);
   if (unknown) return { ...result, skipped, findings: [] };
-  const scope = { mode, partyId: await partyIdOf(deps, exporter) };
+  const scope = { mode, exporters: exporterId === undefined ? null : [exporterId.toLowerCase()] };
   const open = await listFindings(pool, scope);
   const healed = await healedFindings(pool, { ...scope, runId: result.runId });
   return { ...result, skipped, findings: [...open, ...healed] };
@@ -86,7 +82,7 @@ export async function reconcile(
 
 export interface FindingsRequest {
   exporter?: string;
-  /** Only findings of these exporters' parties (lower-cased ids); null for all. */
+  /** Only findings of these exporters' companies (lower-cased ids); null for all. */
   exporters?: readonly string[] | null;
   kind?: FindingKind;
   all?: boolean;
@@ -104,7 +100,11 @@ export async function findings(
   const { pool, mode } = deps;
   if (filter.after !== undefined && !/^\d{1,18}$/u.test(filter.after))
     throw refusal('unknown_finding', `${filter.after} is not the id of a finding, which is a number.`);
-  return listFindings(pool, { mode, partyId: await partyIdOf(deps, exporter), ...filter });
+  if (exporter === undefined) return listFindings(pool, { mode, ...filter });
+  const exporterId = (await exporterIdOf(pool, mode, exporter)).toLowerCase();
+  if (!(await companyToReconcile(pool, exporterId))) throw unknownExporter(exporter, mode);
+  if (filter.exporters && !filter.exporters.includes(exporterId)) return [];
+  return listFindings(pool, { mode, ...filter, exporters: [exporterId] });
 }
 
 /** Acknowledges a finding without closing it. @throws RefusedError if the finding is unknown or the note is empty */
@@ -115,14 +115,10 @@ export async function acknowledgeFinding(
   const { id, by, exporters } = finding;
   const note = finding.note.trim();
   if (note === '') throw refusal('note_missing', 'Give a note that says why the finding is no cause for concern.');
-  const acknowledged = await acknowledgeInLedger(pool, { mode, id, by, note, exporters, at: new Date() });
+  const acknowledged = await acknowledgeInLedger(pool, { mode, id, by, note, exporters });
   if (acknowledged) return acknowledged;
-  throw refusal('unknown_finding', `There is no finding ${id} in ${mode} mode. \`ebrc findings\` lists them.`);
-}
-
-async function partyIdOf({ pool, mode }: LedgerDependencies, exporter: string | undefined) {
-  if (exporter === undefined) return undefined;
-  const party = await partyToReconcile(pool, await exporterIdOf(pool, mode, exporter));
-  if (!party) throw refusal('unknown_exporter', `Exporter ${exporter} is not in this ledger.`);
-  return party.partyId;
+  throw refusal(
+    'unknown_finding',
+    `There is no finding ${id} in ${mode} mode that a person can acknowledge. \`ebrc findings\` lists them.`,
+  );
 }

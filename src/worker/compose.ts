@@ -10,12 +10,16 @@ import { createBudget, hashOfKey, type StoppableBudget } from '../budget/budget'
 import { createFilingApi } from '../api/client';
 import { createExtractionApi } from '../api/endpoints/extraction';
 import type { CallerOptions } from '../api/http/call';
-import type { Config } from '../config/config';
+import { filingSettings, type Config } from '../config/config';
 import { createDocumentStore } from '../documents/document-store';
 import { createApiCallAudit } from '../ledger/service/api-calls';
 import { createBudgetStore, readBudgetUsage } from '../budget/store';
+import { filingForRun } from '../ledger/runs';
+import { readLedgerTime } from '../ledger/time';
 import { createVault } from '../ledger/vault/vault';
-import { filingSweepJob, reportedRunsJob } from '../temporal/sweep';
+import { beatJob, comparisonJob, compareLedger } from '../temporal/comparison';
+import { poke, pokeOrStart } from '../temporal/runs';
+import { sweepJobs } from '../temporal/sweep';
 import { createReportThread } from '../reports/render';
 import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events';
@@ -98,25 +102,26 @@ export function compose(args: {
     temporalUi: config.temporalUi ? { address: config.temporalUi, namespace: config.temporal.namespace } : undefined,
     clock: clock.now,
     logger,
-    settings: {
-      httpTimeoutMs: config.httpTimeoutMs,
-      rateWindowMs: config.rateWindowMs,
-      overdueAfterMs: config.overdueAfterMs,
-      settleAfterMs: config.settleAfterMs,
-      pollFirstMs: config.poll.firstMs,
-      pollMinMs: config.poll.minMs,
-      pollMaxMs: config.poll.maxMs,
-      singlePerson: config.singlePerson,
-    },
+    settings: filingSettings(config),
     searchAttributes,
     queueing: async () =>
       new Map((await readBudgetUsage(pool, keyHash)).map(({ rateClass, waiting }) => [rateClass, waiting])),
-    client: () => client,
+    poke: (workflowId) => tried('a filing was not woken', () => poke(client, workflowId)),
+    pokeOrStart: (filingId) =>
+      tried('a filing was not woken', async () => {
+        const filing = await filingForRun(pool, filingId);
+        if (filing) await pokeOrStart(client, config.taskQueue, filing);
+      }),
     extraction,
   };
   const documentStore = watchDocumentStore({ pool, documents: deps.documents, metrics });
   const vaultKey = vaultKeyJob(deps);
-  const runs = { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: clock.now };
+  const runs = { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger };
+  const { settleAfterMs } = config;
+  async function tried(what: string, work: () => Promise<unknown>): Promise<void> {
+    await work().catch((error: unknown) => logger.warn({ err: error }, what));
+  }
+
   const neverAborted = new AbortController().signal;
   return {
     budget,
@@ -124,10 +129,13 @@ export function compose(args: {
     beforeWork: async () => {
       await clock.job.run(neverAborted);
       await vaultKey.run(neverAborted);
+      // An older copy of the ledger shows in no epoch, and nothing is sent from it. Otherwise the job compares.
+      if ((await readLedgerTime(pool, config.mode)).whole) await compareLedger(runs);
     },
     jobs: [
       vaultKey,
       clock.job,
+      beatJob({ pool, logger, settleAfterMs }),
       leaderJob({
         pool,
         mode: config.mode,
@@ -142,8 +150,8 @@ export function compose(args: {
             run: (signal) => relayEvents(pool, signal),
           },
           secretSweepJob({ pool, client, mode: config.mode, logger }),
-          filingSweepJob(runs, (swept) => observeSweep(metrics, swept)),
-          reportedRunsJob(runs),
+          comparisonJob({ ...runs, settleAfterMs }),
+          ...sweepJobs(runs, (swept) => observeSweep(metrics, swept)),
           templateReading(deps),
           ...(searchAttributes.length === Object.keys(SEARCH_ATTRIBUTES).length
             ? [searchAttributesJob(client, config.temporal.namespace, logger)]

@@ -13,7 +13,6 @@ import {
 } from '@temporalio/worker';
 import { createActivities } from '../activities/create-activities';
 import { FailureInterceptor } from '../activities/interceptor';
-import { createSetAsideGuard } from '../activities/set-aside';
 import type { Deps } from '../activities/dependencies';
 import type { StoppableBudget } from '../budget/budget';
 import { CONCURRENT_WORKFLOW_TASKS } from '../config/values';
@@ -114,7 +113,6 @@ export interface WorkersOptions {
 /** One worker for workflows and local work, one per rate class, and one for extraction if configured. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const { connection, namespace, taskQueue, dataConverter, deps, budget, metrics, telemetry } = options;
-  const guard = createSetAsideGuard(deps);
   const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
   const common: Omit<WorkerOptions, 'taskQueue'> = {
     connection,
@@ -129,7 +127,6 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
         ...(telemetry ? [telemetry.activityInterceptors] : []),
         (activity) => ({ inbound: new ScopeInterceptor(activity, telemetry?.describeSpan) }),
         () => ({ inbound: new PollLagInterceptor(metrics) }),
-        () => ({ inbound: guard(taskQueue) }),
         () => ({ inbound: new FailureInterceptor({ logger: deps.logger, settings: deps.settings }) }),
       ],
     },

@@ -12,12 +12,12 @@ import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-t
 import type pg from 'pg';
 import { removeOldRows } from '../ledger/retention';
 import { ensureSearchAttributes } from '../temporal/connect';
-import { describeRun } from '../temporal/filing-runs';
+import { describeRun } from '../temporal/runs';
 import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
 import type { DocumentStore } from '../documents/document-store';
 import type { Queryable } from '../ledger/pool';
-import { askStore, claimStore, storeIdOf } from '../ledger/sends/sends';
-import { NotReady, type Probe } from '../telemetry/readiness';
+import { readLedgerId } from '../ledger/time';
+import { NotReady, within, type Probe } from '../telemetry/readiness';
 
 /** Younger secrets are kept, because a secret is stored just before its workflow starts. */
 const SETTLED_AFTER_MS = 10 * 60_000;
@@ -171,7 +171,6 @@ export function watchDocumentStore(options: {
 }): { job: BackgroundJob; probe: Probe } {
   const { pool, documents, metrics } = options;
   let usable: boolean | undefined;
-  let claimedId: string | undefined;
   const note = (isUsable: boolean) => {
     usable = isUsable;
     metrics.set('ebrc_document_store_up', isUsable ? 1 : 0);
@@ -186,11 +185,13 @@ export function watchDocumentStore(options: {
       everyMs: MINUTE_MS,
       run: async () => {
         try {
-          await askStore(useOnce, ANSWERS_WITHIN_MS);
-          const storeId = await storeIdOf(documents);
-          // Once per store is enough here, because each send checks the ledger again.
-          if (storeId !== claimedId) await claimStore(pool, documents);
-          claimedId = storeId;
+          const late = () => new Error(`It has not answered within ${ANSWERS_WITHIN_MS / 1_000} s.`);
+          await within(ANSWERS_WITHIN_MS, useOnce(), late);
+          const ledgerId = await readLedgerId(pool);
+          const owner = await documents.claim(ledgerId);
+          if (owner !== ledgerId) {
+            throw new Error(`EBRC_DOCUMENTS has the documents of ledger ${owner}, not of this one (${ledgerId}).`);
+          }
           note(true);
         } catch (error) {
           note(false);

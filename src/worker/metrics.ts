@@ -15,6 +15,7 @@ export const LEDGER_GAUGES = {
   ebrc_question_oldest_seconds: 'Age of the oldest open question or finding that nobody acknowledged',
   ebrc_event_unplaced_seconds: 'How long the oldest event has waited for its place in the feed',
   ebrc_database_connections: 'Connections of the PostgreSQL server: in use, and the most it takes',
+  ebrc_ledger_whole: '1 while the ledger is known to have all that Temporal knows: otherwise nothing is sent',
   ebrc_unknown_rows: 'Rows of which it is not known whether they were filed',
   ebrc_open_requests: 'Requests that are being polled',
   ebrc_acknowledgement_seconds: 'Time from submission to outcome in the last 24 hours, by quantile',

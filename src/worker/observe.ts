@@ -15,6 +15,7 @@ import { FILING_STATES, isEnd } from '../domain/filing/states';
 import { RATE_CLASSES, RATE_LIMITS, type Mode } from '../domain/names';
 import { FINDING_KINDS } from '../domain/reconciliation/findings';
 import { readBudgetUsage } from '../budget/store';
+import { readLedgerTime } from '../ledger/time';
 import { readFigures, readHistoryFigures, type HistoryFigures, type LedgerFigures } from '../ledger/figures';
 
 /** Counts a call to the service, from its audit record. */
@@ -101,6 +102,7 @@ export function figuresJob(args: { pool: pg.Pool; mode: Mode; keyHash: string; m
     async run(signal) {
       shown.until(signal);
       showFigures(shown.metrics, await readFigures(pool, mode));
+      shown.metrics.set('ebrc_ledger_whole', (await readLedgerTime(pool, mode)).whole ? 1 : 0);
       await showBudget(shown.metrics, pool, keyHash);
       if (performance.now() - historyAt >= HISTORY_EVERY_MS) {
         showHistory(shown.metrics, await readHistoryFigures(pool, mode));

@@ -209,9 +209,7 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
 
   test('is the store of the first ledger that claims it, whoever asks', async () => {
     expect(await store.owner()).toBeNull();
-    const claims = await Promise.all(
-      Array.from({ length: 8 }, (_, n) => stage.open().claim(`ledger-${n}`)),
-    );
+    const claims = await Promise.all(Array.from({ length: 8 }, (_, n) => stage.open().claim(`ledger-${n}`)));
     expect(new Set(claims).size).toBe(1);
     expect(await store.owner()).toBe(claims[0]);
     expect(await store.claim('another')).toBe(claims[0]);

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { checkContent, ContentCheck } from '../content-check';
 import { assertSameContent, DocumentError, assertDocumentName, documentName, unreadable } from '../stored-document';
 import type { DocumentKind, DocumentStore, StoredDocument } from '../stored-document';
-import { assertRecordName, storeIdOf, untilItWorks } from '../records';
+import { OWNER, untilItWorks } from '../records';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 
@@ -50,26 +50,20 @@ export function createS3Store(root: string): DocumentStore {
     throw new Error(`${base}${name} was not stored: the object store refuses to create it, and does not have it.`);
   }
 
-  async function createRecord(name: string, content: Buffer): Promise<boolean> {
-    assertRecordName(name);
-    await prepare();
-    return objects.create(name, content);
-  }
-
-  async function readRecord(name: string): Promise<Buffer | null> {
-    assertRecordName(name);
-    const found = await objects.read(name);
-    return found && (await buffer(found.body));
+  async function owner(): Promise<string | null> {
+    const found = await objects.read(OWNER);
+    return found && (await buffer(found.body)).toString('utf8').trim();
   }
 
   return {
-    createRecord,
-    readRecord,
-    recordsAfter: (folder, after, limit) => {
-      assertRecordName(folder);
-      return objects.list(`${folder}/`, after, limit);
+    owner,
+    claim: async (ledgerId) => {
+      const known = await owner();
+      if (known !== null) return known;
+      await prepare();
+      await objects.create(OWNER, Buffer.from(`${ledgerId}\n`));
+      return (await owner()) ?? '';
     },
-    storeId: () => storeIdOf({ createRecord, readRecord }),
     put: async (input) => {
       const { name: key, kind, mode, expectedBytes } = input;
       const source = 'stream' in input ? input.stream : Readable.from([input.buffer], { objectMode: false });

@@ -1,6 +1,6 @@
 import type { FilingApi } from '../../api/client';
 import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config/config';
-import { documentsCheck, ledgerChecks, sendsCheck } from './ledger-checks';
+import { checkQuota, documentsCheck, ledgerChecks } from './ledger-checks';
 import { wrong, fine, type CheckResult, clockResult } from './finding';
 import { temporalChecks } from './temporal-checks';
 import { ApiError } from '../../api/errors/api-error';
@@ -10,7 +10,7 @@ import { firstLine } from '../errors';
 export type { CheckResult } from './finding';
 
 /** Checks whose failure does not prevent counting calls in the ledger. */
-const CHECKS_BESIDE_BUDGET = ['vault keys', 'privileges', 'connections'];
+const CHECKS_BESIDE_BUDGET = ['vault keys', 'privileges', 'connections', 'ledger'];
 
 /**
  * Checks everything that a worker needs. Changes nothing except a probe in the document store, and uses one call of the
@@ -25,7 +25,7 @@ export async function examine(
   const temporal = validPart(env, 'temporal');
   const sections = ['database', 'encryption', 'extraction', 'api', 'documents', 'mode', 'schedules'] as const;
   const valid = Object.assign({}, ...sections.map((section) => validPart(env, section))) as Partial<Config>;
-  const { databaseUrl, encryptionKeys, extraction, apiUrl, documents, mode, schedules } = valid;
+  const { databaseUrl, encryptionKeys, extraction, apiUrl, apiKey, documents, mode, schedules } = valid;
   const planned = mode && schedules ? { mode, schedules } : undefined;
   const more = { applicationName: 'ebrc-doctor', max: 2, timeouts: { connectMs: 5_000 } };
   const pool = databaseUrl === undefined ? null : createPool({ url: databaseUrl, ...more });
@@ -37,10 +37,9 @@ export async function examine(
     ]);
     // The call budget is in the ledger: without a ledger no call is made, and an empty one is not migrated for it.
     const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || CHECKS_BESIDE_BUDGET.includes(check));
-    const stored = links.flat().some(({ check, ok }) => check === 'documents' && ok);
-    const sends = counted && stored && pool && documents ? [await sendsCheck(pool, documents)] : [];
     const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);
-    return [...configurationChecks(env), ...ledger, ...links.flat(), ...sends, ...service];
+    const quota = counted && pool && apiKey !== undefined ? [await checkQuota(pool, apiKey)] : [];
+    return [...configurationChecks(env), ...ledger, ...links.flat(), ...service, ...quota];
   } finally {
     await pool?.end();
   }
@@ -72,8 +71,7 @@ function configurationChecks(env: Environment | undefined): CheckResult[] {
     { check: 'encryption key', ok: true, message: keys, advice: config.warnings[0] ?? null },
     fine(
       'payloads',
-      `${config.payloadKeys.length > 0 ? 'results are encrypted' : 'nothing is encrypted'}; inputs in plain text are taken, ` +
-        'and approve nothing without a grant',
+      `${config.payloadKeys.length > 0 ? 'results are encrypted' : 'nothing is encrypted'}; inputs in plain text are taken`,
     ),
   ];
 }

@@ -10,7 +10,9 @@ import {
   refuseSharedSessions,
 } from '../../ledger/diagnosis';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
-import { readLedgerStatus } from '../../ledger/sends/ledger-status';
+import { readLedgerStatus } from '../../ledger/went-back';
+import { hashOfKey } from '../../budget/budget';
+import { readBudgetUsage } from '../../budget/store';
 import type { Mode } from '../../domain/names';
 import { createDocumentStore } from '../../documents/document-store';
 import { publishedKey } from '../../ledger/vault/vault';
@@ -47,6 +49,7 @@ export async function ledgerChecks(
     ...(mode === 'live' ? [await checked('privileges', REACH, () => checkPrivileges(pool))] : []),
     await checked('connections', REACH, () => checkConnections(pool)),
     await checked('events', REACH, () => checkRelay(pool)),
+    ...(mode ? [await checked('ledger', REACH, () => checkWhole(pool, mode))] : []),
     ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys, mode))] : []),
   ];
 }
@@ -119,14 +122,27 @@ async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: M
   return wrong('vault keys', message, advice);
 }
 
-/** Whether the ledger knows every send of the document store, and still has the moves that the sends recorded. */
-export function sendsCheck(pool: pg.Pool, documents: string): Promise<CheckResult> {
-  const advice = 'See "Restore from a backup" in docs/operations.md before anything is started.';
-  return checked('sends', advice, async () => {
-    const { sendNumber, problem } = await readLedgerStatus(pool, createDocumentStore({ root: documents }));
-    return problem === null
-      ? fine('sends', `the document store has all ${sendNumber} sends`)
-      : wrong('sends', problem, advice);
+/** Whether the ledger has all that Temporal knows, so that it may send. */
+async function checkWhole(pool: pg.Pool, mode: Mode): Promise<CheckResult> {
+  const { state, missing, heartbeat } = await readLedgerStatus(pool, mode);
+  if (state === 'whole') return fine('ledger', `it has all that Temporal knows; heartbeat ${heartbeat.beat}`);
+  const message = `it went back, or has not been compared with Temporal: nothing is sent. ${missing[0]?.text ?? ''}`;
+  const advice = 'See `ebrc ledger status`, and "Restore from a backup" in docs/operations.md.';
+  return wrong('ledger', message.trim(), advice);
+}
+
+const REFUSED_LATELY_MS = 3_600_000;
+
+/** Whether the calls of our key fit into the service's limits. */
+export function checkQuota(pool: pg.Pool, apiKey: string): Promise<CheckResult> {
+  const advice = 'Find out what else uses EBRC_API_KEY: the workers keep to the limits by themselves.';
+  return checked('quota', advice, async () => {
+    const usage = await readBudgetUsage(pool, hashOfKey(apiKey));
+    const refused = usage.filter(({ refusedAt }) => refusedAt && Date.now() - refusedAt.getTime() < REFUSED_LATELY_MS);
+    const waiting = usage.reduce((sum, used) => sum + used.waiting, 0);
+    const classes = refused.map(({ rateClass }) => rateClass).join(', ');
+    if (refused.length > 0) return wrong('quota', `the service refused calls within the last hour: ${classes}`, advice);
+    return fine('quota', `nothing was refused within the last hour; ${waiting} calls wait for their turn`);
   });
 }
 

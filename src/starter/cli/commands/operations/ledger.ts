@@ -1,40 +1,40 @@
-import { Option, type Command } from 'commander';
-import type { LedgerStatus } from '../../../../ledger/sends/ledger-status';
-import { EXIT } from '../../../errors';
+import type { Command } from 'commander';
+import type { LedgerStatus } from '../../../../ledger/went-back';
+import type { Restored } from '../../../restore';
+import { EXIT, UsageError } from '../../../errors';
 import type { Bind } from '../../context';
 import { byOption } from '../options';
 import { table, toned } from '../../page';
 
 const ABOUT = `
-Every send has a record in the document store. A ledger that was restored to an earlier state (a restored volume, a
-replica that lagged behind) does not know some of them. Nothing is sent or settled until \`ebrc ledger restored\` has brought them back.
-docs/operations.md has the runbook.
+Workers compare the ledger with what Temporal knows: at their start, hourly, and when the server or its heartbeat shows that
+the ledger may have gone back (a restored volume, a promoted replica that lagged behind). Nothing is sent from a ledger that
+lacks something until \`ebrc ledger restored\` has brought it back. docs/operations.md has the runbook.
 
 Examples:
   $ ebrc ledger status
-  $ ebrc ledger restored
-  $ ebrc ledger restored --documents restored`;
+  $ ebrc ledger restored --since 2026-02-03T04:00:00Z
+  $ ebrc ledger restored --nothing-lost`;
 
 /** `ledger status`, `ledger migrate` and `ledger restored`. */
 export function addLedgerCommands(program: Command, bind: Bind): void {
   const ledger = program
     .command('ledger')
     .summary('check the ledger, migrate it, or repair it after a restore')
-    .description('The ledger itself: whether it knows every send, its migrations, and what to do after a restore.')
+    .description('The ledger itself: whether it has all that Temporal knows, its migrations, and what to do after a restore.')
     .addHelpText('after', ABOUT);
   ledger
     .command('status')
-    .summary('show whether the ledger has every send')
-    .description(
-      'Show whether the ledger knows every send that the document store has, and has the moves that the newest recorded. Changes nothing.',
-    )
+    .summary('show whether the ledger has all that Temporal knows')
+    .description('Show the epoch and heartbeat of the ledger, and what it is known to lack. Changes nothing.')
     .addHelpText('after', '\nExample:\n  $ ebrc ledger status --json')
     .action(
       bind(async (cli) => {
-        const { readLedgerStatus } = await import('../../../../ledger/sends/ledger-status.js');
-        const status = await readLedgerStatus(await cli.pool(), await cli.configuredDocuments());
+        const { readLedgerStatus } = await import('../../../../ledger/went-back.js');
+        const { pool, mode } = await cli.ledger();
+        const status = await readLedgerStatus(pool, mode);
         cli.terminal.result(status, () => textOf(status));
-        return status.problem === null ? EXIT.done : EXIT.waiting;
+        return status.state === 'whole' ? EXIT.done : EXIT.waiting;
       }),
     );
   ledger
@@ -56,60 +56,74 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
     );
   ledger
     .command('restored')
-    .summary('bring back the sends that a restored ledger lost')
+    .summary('bring back what a restored ledger lost')
     .description(
-      'Bring back the sends that a restored ledger does not know, and give void records to numbers that have none. Can be repeated.',
+      'Bring back the filings that Temporal knows and the ledger lost, and let work go on. What may have been sent since and nobody knows is unknown. Can be repeated.',
     )
-    .addOption(
-      new Option(
-        '--documents <restored>',
-        'the document store was restored as well: everything unsent is in doubt, and new filings wait',
-      ).choices(['restored']),
-    )
+    .option('--since <time>', 'the time of the backup, or earlier, as 2026-02-03T04:00:00Z')
+    .option('--nothing-lost', 'nothing was lost, as after a planned move: the ledger is used as it is')
     .addOption(byOption())
     .addHelpText('after', ABOUT)
     .action(
-      bind(async (cli, _, { documents, by }: { documents?: 'restored'; by: string }) => {
-        const { overdueAfterMs, settleAfterMs } = await cli.config('database', 'documents', 'filing');
+      bind(async (cli, _, { since, nothingLost = false, by }: { since?: string; nothingLost?: boolean; by: string }) => {
+        if ((since !== undefined) === nothingLost) throw new UsageError('Give either --since TIME or --nothing-lost.');
+        const time = since === undefined ? null : timeOf(since);
+        const { mode, ...config } = await cli.config('mode', 'database', 'temporal', 'filing', 'tuning');
         const pool = await cli.pool();
-        const store = await cli.configuredDocuments();
-        const at = new Date();
-        const { importSends } = await import('../../../../ledger/sends/send-import.js');
-        const { documentsRestored } = await import('../../../../ledger/sends/documents-restored.js');
-        const { readLedgerStatus } = await import('../../../../ledger/sends/ledger-status.js');
-        const brought =
-          documents === 'restored'
-            ? await documentsRestored(pool, store, { at, by, waitMs: overdueAfterMs + settleAfterMs })
-            : await importSends(pool, store, { at, by });
-        const status = await readLedgerStatus(pool, store);
-        const { sends, filings, unreadable } = brought;
-        cli.terminal.result({ ...status, ...brought }, () => [
-          `${sends} sends brought back; the outcome of ${filings.length} filings is unknown now.`,
-          ...filings.map((filingId) => `  ${filingId}`),
-          unreadable.length > 0 &&
-            `The records of sends ${unreadable.join(', ')} cannot be read: restore them from a backup.`,
-          ...textOf(status),
-        ]);
-        return status.whole ? EXIT.done : EXIT.waiting;
+        const { nothingLost: renew, restoreLedger } = await import('../../../restore.js');
+        const { filingSettings } = await import('../../../../config/config.js');
+        const restored =
+          time === null
+            ? await renew({ pool, mode }, by)
+            : await restoreLedger(
+                { pool, mode, temporal: await cli.temporal(), taskQueue: config.taskQueue, settings: filingSettings(config) },
+                { since: time, by },
+              );
+        cli.terminal.result(restored, () => restoredText(restored));
+        return restored.state === 'whole' && restored.lost.length === 0 ? EXIT.done : EXIT.waiting;
       }),
     );
 }
 
-function textOf(status: LedgerStatus): (string | false)[] {
-  const { ledgerId, sendNumber, newestInStore, comparedTo, unknownSends, problem, filingsWaitUntil } = status;
-  const newest = newestInStore === null ? 'none' : String(newestInStore);
+function timeOf(text: string): Date {
+  const time = new Date(text);
+  const known = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/u.test(text) && !Number.isNaN(time.getTime());
+  if (!known || time.getTime() > Date.now())
+    throw new UsageError(`${text} is no time in the past; allowed: such as 2026-02-03T04:00:00Z.`);
+  return time;
+}
+
+function textOf({ ledgerId, epoch, heartbeat, state, comparedAt, missing }: LedgerStatus): string[] {
   return [
-    `Ledger ${ledgerId}: last send ${sendNumber}, newest in the document store ${newest}, compared up to ${comparedTo}.`,
-    problem ?? 'The ledger is whole: it knows every send.',
-    unknownSends > 0 && `It does not know ${unknownSends} of the sends.`,
-    filingsWaitUntil !== null &&
-      `New filings of an exporter wait until its certificates were read after ${filingsWaitUntil}.`,
+    `Ledger ${ledgerId}, epoch ${epoch}, heartbeat ${heartbeat.beat} at ${heartbeat.at}.`,
+    comparedAt === null ? 'It was never compared with Temporal.' : `It had all that Temporal knew at ${comparedAt}.`,
+    state === 'whole' ? 'The ledger is whole.' : 'The ledger is recovering: nothing is sent.',
+    ...missing.map(({ text, since }) => `  since ${since}: ${text}`),
   ];
 }
 
+function restoredText(restored: Restored): string[] {
+  const { filings, lost } = restored;
+  return [
+    `${filings.length} filings were brought back.`,
+    ...filings.map(({ workflowId, filingId, sends }) => `  ${workflowId} (${filingId}): ${SENDS[sends]}`),
+    ...(lost.length > 0 ? ['Not brought back; compare them with the portal:'] : []),
+    ...lost.map(({ workflowId, state, why }) => `  ${workflowId}, last seen as ${state}: ${why}`),
+    ...textOf(restored),
+  ];
+}
+
+const SENDS: Record<Restored['filings'][number]['sends'], string> = {
+  accepted: 'accepted; its request is followed',
+  unknown: 'it is not known whether it was filed',
+  abandoned: 'abandoned before a send',
+  there: 'the ledger knew its sends already',
+  recorded: 'its run goes on with it',
+};
+
 const HELP = `
 Checks the configuration, PostgreSQL (reachable, schema, rights, clock, keys of the stored passwords), Temporal (reachable, search
-attributes, workers, schedules), the document store (usable, every send known) and the filing service (reachable, key, clock).
+attributes, workers, schedules), whether the ledger is whole, the document store (usable, its own) and the filing service (reachable, key, clock).
 Run it with the environment of a worker. Exits with 1 if something is wrong.
 
 Example:
