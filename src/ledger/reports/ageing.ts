@@ -1,5 +1,5 @@
 /** Ageing of export documents: what their certificates do not cover, by the day on which realisation is due. */
-import { CANCELLED } from '../certificates/certificates';
+import { CANCELLED, NOBODYS, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
 import { partsInScope, OPEN_BY_DAY, stepsOf, type DayCount, type ReportScope } from './scope';
 
@@ -36,7 +36,7 @@ const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'`
 const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date)`;
 
 /**
- * A document is a party's number and date in comparable form. The invoice list takes precedence over what rows state,
+ * A document is a company's number and date in comparable form; a company is its IEC, or a client without one. The invoice list takes precedence over what rows state,
  * and what a corrected row states counts until the day of its correction. The certified amount is the sum of all
  * certificates of the document that were issued by then, whoever filed it. A cancelled one counts on no day, because
  * the day of its cancellation is not known.
@@ -52,31 +52,29 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
         "monthsByCurrency" jsonb, "restrictedAfterMonths" int)
      WHERE r."inForceFrom"::date <= to_date),
   listed AS MATERIALIZED (
-    SELECT DISTINCT e.party_id, i.document_key, i.document_date FROM invoices i JOIN exporters e USING (exporter_id) WHERE e.mode = $1),
+    SELECT coalesce(e.iec, 'exporter:' || e.exporter_id) AS company, i.* FROM invoices i JOIN exporters e USING (exporter_id) WHERE e.mode = $1),
   young AS MATERIALIZED (
     SELECT ($3::date - make_interval(months => min(least(months, (SELECT min(value::int) FROM jsonb_each_text("monthsByCurrency"))))))::date AS since
       FROM rules),
   facts AS (
     SELECT * FROM (
-      SELECT r.party_id, r.document_key AS key, r.document_on AS dated, (r.mapping->>'sbCumInvoiceValueinFCC')::numeric AS value, NULL::date AS due,
+      SELECT r.iec AS company, r.document_key AS key, r.document_on AS dated, (r.mapping->>'sbCumInvoiceValueinFCC')::numeric AS value, NULL::date AS due,
              upper(r.mapping->>'sbCumInvoiceFCC') AS currency, upper(coalesce(c.currency, r.currency)) AS paid_in,
-             CASE WHEN NOT r.disputed AND c.filing_id = r.filing_id AND NOT ${CANCELLED}
+             CASE WHEN c.ebrc_number IS NOT NULL AND NOT ${CANCELLED}
                    AND ${ON_DAY} <= CASE WHEN r.document_on > (SELECT since FROM young) THEN $3::date ELSE $2::date END
-                  THEN coalesce(c.amount, r.mapped_amount) END AS amount
-        FROM filing_rows r JOIN filings f USING (filing_id)
-        LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
-       WHERE r.match_key IS NOT NULL AND f.mode = $1 AND f.made_at < $4::timestamptz
-         AND NOT EXISTS (SELECT FROM filings later WHERE later.filing_id = r.taken_over_by AND later.made_at < $4::timestamptz)) stated
+                  THEN coalesce(c.amount, r.amount) END AS amount
+        FROM filing_rows r JOIN filings f USING (filing_id) LEFT JOIN certificates c ON ${ROW_OF_CERTIFICATE}
+       WHERE r.mode = $1 AND r.iec IS NOT NULL AND r.document_on IS NOT NULL AND f.made_at < $4::timestamptz
+         AND NOT EXISTS (SELECT FROM filings later WHERE later.filing_id = r.corrected_by AND later.made_at < $4::timestamptz)) stated
      WHERE (amount >= value AND currency = paid_in) IS NOT TRUE
-        OR EXISTS (SELECT FROM listed l WHERE l.party_id = stated.party_id AND l.document_key = key AND l.document_date = dated)
+        OR EXISTS (SELECT FROM listed l WHERE l.company = stated.company AND l.document_key = key AND l.document_date = dated)
     UNION ALL
-    SELECT c.party_id, c.document_key, c.document_on, 0, NULL, upper(c.currency), upper(c.currency), c.amount
-      FROM certificates c WHERE c.filing_id IS NULL AND c.match_key IS NOT NULL AND NOT ${CANCELLED} AND ${ON_DAY} <= $2::date
+    SELECT c.iec, c.document_key, c.document_on, 0, NULL, upper(c.currency), upper(c.currency), c.amount
+      FROM certificates c WHERE c.mode = $1 AND c.document_on IS NOT NULL AND NOT ${CANCELLED} AND ${ON_DAY} <= $2::date AND ${NOBODYS}
     UNION ALL
-    SELECT e.party_id, i.document_key, i.document_date, i.amount, i.due_override, upper(i.currency), NULL, NULL
-      FROM invoices i JOIN exporters e USING (exporter_id) WHERE e.mode = $1),
+    SELECT company, document_key, document_date, amount, due_override, upper(currency), NULL, NULL FROM listed),
   unsettled AS MATERIALIZED (
-    SELECT party_id, key, dated FROM facts GROUP BY party_id, key, dated
+    SELECT company, key, dated FROM facts GROUP BY company, key, dated
     HAVING (sum(amount) >= max(value) AND max(due) IS NULL
       AND min(least(currency, paid_in) COLLATE "C") = max(greatest(currency, paid_in) COLLATE "C")) IS NOT TRUE),
   documents AS MATERIALIZED (
@@ -86,38 +84,35 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
            coalesce(i.amount, (r.mapping->>'sbCumInvoiceValueinFCC')::numeric) AS value, i.due_override
       FROM unsettled u
       LEFT JOIN LATERAL (
-        SELECT i.* FROM exporters e JOIN invoices i USING (exporter_id)
-         WHERE e.party_id = u.party_id AND i.document_key = u.key AND i.document_date = u.dated
-         ORDER BY i.imported_at DESC LIMIT 1) i ON true
+        SELECT l.* FROM listed l WHERE l.company = u.company AND l.document_key = u.key AND l.document_date = u.dated
+         ORDER BY l.imported_at DESC LIMIT 1) i ON true
       LEFT JOIN LATERAL (
-        SELECT r.exporter_id, r.mapping FROM filing_rows r JOIN filings f USING (filing_id)
-         WHERE r.party_id = u.party_id AND r.document_key = u.key AND r.document_on = u.dated AND r.match_key IS NOT NULL
-           AND f.mode = $1 AND f.made_at < $4::timestamptz
+        SELECT f.exporter_id, r.mapping FROM filing_rows r JOIN filings f USING (filing_id)
+         WHERE r.mode = $1 AND r.iec = u.company AND r.document_key = u.key AND r.document_on = u.dated AND f.made_at < $4::timestamptz
          ORDER BY f.made_at DESC LIMIT 1) r ON i.exporter_id IS NULL
      WHERE u.dated <= $3::date AND coalesce(i.exporter_id, r.exporter_id) IS NOT NULL),
   issued AS (
-    SELECT d.party_id, d.key, d.dated, d.value, c.amount, c.currency = d.currency AS same, c.on_day, c.ebrc_number
+    SELECT d.company, d.key, d.dated, d.value, c.amount, c.currency = d.currency AS same, c.on_day, c.ebrc_number
       FROM documents d CROSS JOIN LATERAL (
-        SELECT coalesce(c.amount, r.mapped_amount) AS amount, upper(coalesce(c.currency, r.currency)) AS currency, ${ON_DAY} AS on_day, c.ebrc_number
-          FROM filing_rows r JOIN certificates c ON c.filing_id = r.filing_id AND c.position = r.position
-         WHERE r.party_id = d.party_id AND r.document_key = d.key AND r.document_on = d.dated AND r.match_key IS NOT NULL AND NOT ${CANCELLED}
+        SELECT coalesce(c.amount, r.amount) AS amount, upper(coalesce(c.currency, r.currency)) AS currency, ${ON_DAY} AS on_day, c.ebrc_number
+          FROM filing_rows r JOIN certificates c ON ${ROW_OF_CERTIFICATE}
+         WHERE r.mode = $1 AND r.iec = d.company AND r.document_key = d.key AND r.document_on = d.dated AND NOT ${CANCELLED}
         UNION ALL
-        SELECT c.amount, upper(c.currency), ${ON_DAY}, c.ebrc_number
-          FROM certificates c LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-         WHERE c.party_id = d.party_id AND c.document_key = d.key AND c.document_on = d.dated AND c.match_key IS NOT NULL AND r.match_key IS NULL AND NOT ${CANCELLED}
+        SELECT c.amount, upper(c.currency), ${ON_DAY}, c.ebrc_number FROM certificates c
+         WHERE c.mode = $1 AND c.iec = d.company AND c.document_key = d.key AND c.document_on = d.dated AND NOT ${CANCELLED} AND ${NOBODYS}
         OFFSET 0) c),
   running AS (
-    SELECT *, sum(amount) FILTER (WHERE same) OVER (PARTITION BY party_id, key, dated ORDER BY on_day, ebrc_number) >= value AS settled
+    SELECT *, sum(amount) FILTER (WHERE same) OVER (PARTITION BY company, key, dated ORDER BY on_day, ebrc_number) >= value AS settled
       FROM issued WHERE on_day <= $3::date),
   certified AS (
-    SELECT party_id, key, dated, coalesce(sum(amount) FILTER (WHERE same), 0) AS amount,
+    SELECT company, key, dated, coalesce(sum(amount) FILTER (WHERE same), 0) AS amount,
            count(*) FILTER (WHERE NOT same)::int AS other, min(on_day) FILTER (WHERE settled) AS settled_on
-      FROM running GROUP BY party_id, key, dated),
+      FROM running GROUP BY company, key, dated),
   due AS (
     SELECT d.*, coalesce(c.amount, 0) AS certified, d.value - coalesce(c.amount, 0) AS outstanding, coalesce(c.other, 0) AS other,
            c.settled_on, coalesce(d.due_override, (d.dated + make_interval(months => rule.months))::date) AS due_on,
            CASE WHEN d.due_override IS NULL THEN rule.id ELSE 'agreed' END AS rule, rule.restricted_after
-      FROM documents d LEFT JOIN certified c USING (party_id, key, dated)
+      FROM documents d LEFT JOIN certified c USING (company, key, dated)
       LEFT JOIN LATERAL (
         SELECT r.id, coalesce((r."monthsByCurrency"->>d.currency)::int, r.months) AS months, r."restrictedAfterMonths" AS restricted_after
           FROM rules r WHERE r.documents_from IS NULL OR d.dated >= r.documents_from ORDER BY r.since DESC LIMIT 1) rule ON true),

@@ -1,13 +1,14 @@
 /** Differences between the ledger and the authority, and certificates without a verified PDF. */
+import { ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
 import { partsInScope, OPEN_BY_DAY, stepsOf, type DayCount, type ReportScope } from './scope';
 
 const OPEN = `, open_findings AS (
     SELECT f.* , extract(epoch FROM scope.until - f.first_seen_at)::float8 / 86400 AS days
-      FROM questions f JOIN scope ON scope.mode = f.mode
-     WHERE f.until = 'fact' AND f.first_seen_at < scope.until AND (f.closed_at IS NULL OR f.closed_at >= scope.until)),
+      FROM findings f JOIN scope ON scope.mode = f.mode
+     WHERE f.first_seen_at < scope.until AND (f.closed_at IS NULL OR f.closed_at >= scope.until)),
   found AS (
-    SELECT f.first_seen_at AS since, f.closed_at AS until FROM questions f JOIN scope ON scope.mode = f.mode WHERE f.until = 'fact'),
+    SELECT f.first_seen_at AS since, f.closed_at AS until FROM findings f JOIN scope ON scope.mode = f.mode),
   ${stepsOf('found')}`;
 
 /** Findings that were open at the end of the scope. */
@@ -36,34 +37,31 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
       byCurrency: `SELECT currency, sum(amount)::text AS value FROM open_findings
         WHERE currency IS NOT NULL AND amount IS NOT NULL GROUP BY currency ORDER BY currency`,
       trend: OPEN_BY_DAY,
-      findings: `SELECT o.question_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
-         f.workflow_id AS "workflowId", o.irm_number AS "irmNumber", o.amount::text AS value, o.currency, o.days, o.reason
+      findings: `SELECT o.finding_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
+         f.workflow_id AS "workflowId", o.irm_number AS "irmNumber", o.amount::text AS value, o.currency, o.days, coalesce(o.reason, o.text) AS reason
          FROM open_findings o LEFT JOIN exporters e USING (exporter_id) LEFT JOIN filings f ON f.filing_id = o.filing_id
-        ORDER BY o.first_seen_at, o.question_id LIMIT (SELECT row_limit FROM scope)`,
+        ORDER BY o.first_seen_at, o.finding_id LIMIT (SELECT row_limit FROM scope)`,
     },
   });
 }
 
 /** SQL: certificates of our rows whose PDF was missing or damaged at some time in the scope. */
 const OURS = `, unarchived AS MATERIALIZED (
-    SELECT filing_id, position, ebrc_number, archived_at, pdf_refused, pdf_problem FROM certificates
-     WHERE filing_id IS NOT NULL
-       AND (archived_at IS NULL OR archived_at >= $2::date::timestamp AT TIME ZONE 'Asia/Kolkata' OR pdf_problem IS NOT NULL)),
+    SELECT mode, iec, ebrc_number, archived_at, pdf_refused, pdf_problem FROM certificates
+     WHERE mode = $1 AND (archived_at IS NULL OR archived_at >= $2::date::timestamp AT TIME ZONE 'Asia/Kolkata' OR pdf_problem IS NOT NULL)),
   ours AS (
     SELECT c.ebrc_number, c.archived_at, c.pdf_refused, r.settled_at, e.name AS exporter, f.reference, f.workflow_id,
            c.archived_at IS NULL OR c.archived_at >= scope.until AS missing,
            coalesce(c.pdf_problem, '') AS problem,
            extract(epoch FROM scope.until - r.settled_at)::float8 / 86400 AS days
       FROM scope CROSS JOIN unarchived c
-      JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-      JOIN filings f ON f.filing_id = r.filing_id AND f.mode = scope.mode
-      JOIN exporters e ON e.exporter_id = r.exporter_id
-     WHERE r.state = 'certified' AND r.settled_at < $4::timestamptz),
+      JOIN filing_rows r ON ${ROW_OF_CERTIFICATE}
+      JOIN filings f ON f.filing_id = r.filing_id
+      JOIN exporters e ON e.exporter_id = f.exporter_id
+     WHERE r.settled_at < $4::timestamptz),
   gaps AS (SELECT * FROM ours WHERE missing OR problem <> '')`;
-/** SQL: the number of our certificates minus those settled after the scope, because both counts use indexes. */
-const CERTIFIED = `(SELECT count(*)::int FROM certificates c JOIN filings f USING (filing_id) WHERE f.mode = $1)
-    - (SELECT count(*)::int FROM certificates c JOIN filing_rows r USING (filing_id, position) JOIN filings f USING (filing_id)
-        WHERE f.mode = $1 AND r.settled_at >= $4::timestamptz)`;
+/** SQL: the number of our certificates. */
+const CERTIFIED = `(SELECT count(*)::int FROM filing_rows WHERE mode = $1 AND state = 'certified' AND settled_at < $4::timestamptz)`;
 
 export async function archiveGaps(db: Queryable, scope: ReportScope) {
   return partsInScope<{

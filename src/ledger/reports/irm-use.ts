@@ -1,9 +1,5 @@
 import type { Queryable } from '../pool';
-import { sameIrm } from '../exporters/irms';
 import { partsInScope, stepsOf, type ReportScope } from './scope';
-
-/** SQL: whether the amount of row `r` still counts against the balance of reading `k`. */
-const HELD = `(r.settled_at IS NULL OR r.settled_at >= scope.until OR r.submitted_at > k.read_at) IS TRUE`;
 
 /** SQL: the day of a filing date; null for a text that is none, such as 31022026, on which to_date fails. */
 const dayOf = (text: string): string => {
@@ -16,15 +12,14 @@ const dayOf = (text: string): string => {
 };
 
 /**
- * An IRM counts once per party, however many of its clients see it, with the balance that was read last by then. Dates
- * are DDMMYYYY, or other text. As in `pendingHolds`, a certificate is subtracted from a balance that was read before we
- * knew of it, unless the used amount of the remittance covers it. Rows that were settled before their party's balances
- * were read are included in those, so they are left out at once.
+ * An IRM counts once per company, however many of its clients see it, with the balance that was read last by then.
+ * Dates are DDMMYYYY, or other text. As for a filing, rows count against a balance that are reserved or sent, and
+ * certified ones whose certificate came after the reading began.
  */
 const BALANCES = `, seen AS (
-    SELECT DISTINCT ON (e.party_id, i.irm_key, i.ifsc_code, i.issue_date)
-           e.party_id, e.name AS exporter, i.irm_key, i.irm_number, i.ifsc_code, i.issue_date, i.remitter_name,
-           coalesce(i.currency, '') AS currency, i.amount, i.utilized,
+    SELECT DISTINCT ON (company, i.irm_key, i.ad_code, i.ifsc_code, i.issue_date)
+           coalesce(e.iec, 'exporter:' || e.exporter_id) AS company, e.iec, e.name AS exporter, i.irm_key, i.irm_number, i.ifsc_code, i.ad_code,
+           i.issue_date, i.remitter_name, coalesce(i.currency, '') AS currency, i.amount, i.utilized,
            -- For an earlier day only the last change is known, not the last reading.
            CASE WHEN i.read_at < scope.until THEN i.available ELSE c.available END AS available,
            CASE WHEN i.read_at < scope.until THEN i.read_at ELSE c.seen_at END AS read_at,
@@ -34,31 +29,23 @@ const BALANCES = `, seen AS (
          WHERE i.read_at >= scope.until AND h.exporter_id = i.exporter_id AND h.irm_number = i.irm_number AND h.ad_code = i.ad_code
            AND h.ifsc_code = i.ifsc_code AND h.issue_date = i.issue_date AND h.seen_at < scope.until
          ORDER BY h.seen_at DESC, h.change_id DESC LIMIT 1) c ON true
-     WHERE i.read_at < scope.until OR c.seen_at IS NOT NULL
-     ORDER BY e.party_id, i.irm_key, i.ifsc_code, i.issue_date, i.read_at DESC),
-  readings AS (SELECT party_id, irm_key, min(read_at) AS read_at, sum(amount - available) AS used FROM seen GROUP BY 1, 2),
-  recent AS MATERIALIZED (
-    SELECT r.party_id, r.irm_key, r.mapped_amount, r.submitted_at, r.settled_at
-      FROM filing_rows r JOIN (SELECT party_id, min(read_at) AS read_at FROM readings GROUP BY 1) o USING (party_id)
-     WHERE r.live AND r.reserved_at < $4::timestamptz
-       AND (r.settled_at IS NULL OR r.settled_at > o.read_at OR r.submitted_at > o.read_at)),
-  sums AS (
-    SELECT r.party_id, r.irm_key, k.read_at, k.used, coalesce(sum(r.mapped_amount) FILTER (WHERE ${HELD}), 0) AS held,
-           sum(r.mapped_amount) FILTER (WHERE NOT ${HELD} AND r.settled_at > k.read_at) AS doubtful
-      FROM scope, recent r JOIN readings k USING (party_id, irm_key) GROUP BY 1, 2, 3, 4),
+     WHERE (i.read_at < scope.until OR c.seen_at IS NOT NULL) AND (i.missing_since IS NULL OR i.missing_since >= scope.until)
+     ORDER BY company, i.irm_key, i.ad_code, i.ifsc_code, i.issue_date, i.read_at DESC),
+  readings AS (SELECT company, iec, irm_key, min(read_at) AS read_at FROM seen GROUP BY 1, 2, 3),
   held AS (
-    SELECT k.party_id, k.irm_key, k.held + CASE
-             WHEN k.doubtful IS NULL OR k.used >= (SELECT sum(r.mapped_amount) FROM filing_rows r
-               WHERE r.party_id = k.party_id AND ${sameIrm('r.irm_key', 'k.irm_key')} AND r.live AND r.reserved_at < scope.until AND NOT ${HELD})
-             THEN 0 ELSE k.doubtful END AS amount
-      FROM scope, sums k),
+    SELECT k.company, k.irm_key, sum(r.amount) AS amount
+      FROM scope, readings k JOIN filing_rows r ON r.mode = $1 AND r.iec = k.iec AND r.irm_key = k.irm_key AND r.held
+      JOIN filings f USING (filing_id)
+     WHERE coalesce(r.sent_at, f.reserved_at) < scope.until
+       AND (r.state <> 'certified' OR r.settled_at >= k.read_at OR r.settled_at >= scope.until)
+     GROUP BY 1, 2),
   balances AS (
     SELECT s.*, coalesce(s.available, 0) AS balance,
            -- What is held of an IRM number is taken from its oldest record first, and nothing from one that is overdrawn.
            least(greatest(s.available, 0), greatest(coalesce(h.amount, 0) - coalesce(sum(greatest(s.available, 0)) OVER (
-             PARTITION BY s.party_id, s.irm_key ORDER BY s.remitted_on, s.ifsc_code, s.issue_date
+             PARTITION BY s.company, s.irm_key ORDER BY s.remitted_on, s.ifsc_code, s.issue_date
              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0), 0)) AS taken
-      FROM seen s LEFT JOIN held h USING (party_id, irm_key)),
+      FROM seen s LEFT JOIN held h USING (company, irm_key)),
   aged AS (
     SELECT b.*, b.balance - b.taken AS free, (SELECT to_date FROM scope) - b.remitted_on AS age FROM balances b)`;
 
@@ -73,7 +60,7 @@ const OLDEST = `SELECT exporter, irm_number AS "irmNumber", to_char(remitted_on,
 
 const BALANCE_CHANGES = `changes AS (
     SELECT coalesce(h.currency, '') AS currency, coalesce(h.available, 0) AS available, h.seen_at AS since,
-           lead(h.seen_at) OVER (PARTITION BY e.party_id, h.irm_number, h.ad_code, h.ifsc_code, h.issue_date
+           lead(h.seen_at) OVER (PARTITION BY e.exporter_id, h.irm_number, h.ad_code, h.ifsc_code, h.issue_date
                                  ORDER BY h.seen_at, h.change_id) AS until
       FROM irm_changes h JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode)`;
 const BY_DAY = `SELECT d.name AS day, s.currency, sum(s.n)::text AS available FROM numbered d JOIN steps s ON s.k < d.no

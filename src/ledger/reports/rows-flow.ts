@@ -1,20 +1,20 @@
 /** Outcomes of uploaded rows, the duration of requests, and filings that wait or have an unknown outcome. */
+import { ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
-import { FINDING_KINDS } from '../../domain/reconciliation/findings';
-import { attentionOf } from '../questions/questions';
 import { OPEN_BY_DAY, OPEN_SPANS, partsInScope, stateSpans, stepsOf, type DayCount, type ReportScope } from './scope';
 
 const UPLOADED = `, uploaded AS (
-    SELECT to_char(f.made_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, least(r.reserved_at, r.submitted_at) < scope.until AS passed,
+    SELECT to_char(f.made_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day,
+           least(f.checked_at, r.sent_at) < scope.until AS passed,
            -- Where the answer was lost, the certificate shows that the service had accepted the row.
-           (s.request_id IS NOT NULL AND s.submitted_at < scope.until) OR (r.state = 'certified' AND r.settled_at < scope.until) AS acknowledged,
+           (r.state = 'certified' AND r.settled_at < scope.until)
+             OR EXISTS (SELECT FROM attempts a WHERE a.filing_id = r.filing_id AND a.request_id IS NOT NULL AND a.marked_at < scope.until) AS acknowledged,
            r.state = 'certified' AND r.settled_at < scope.until AS processed,
-           r.state = 'certified' AND c.detail IS NOT NULL AND c.first_seen_at < scope.until AS fetched,
+           r.state = 'certified' AND c.first_seen_at < scope.until AS fetched,
            r.state = 'certified' AND c.archived_at < scope.until AS archived
       FROM scope JOIN filings f ON f.mode = scope.mode AND f.made_at >= scope.begins AND f.made_at < scope.until
       JOIN filing_rows r USING (filing_id)
-      JOIN submission_progress s ON s.filing_id = r.filing_id AND s.submission = r.submission
-      LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
+      LEFT JOIN certificates c ON ${ROW_OF_CERTIFICATE})`;
 
 interface WaitingFiling {
   filingId: string;
@@ -26,21 +26,17 @@ interface WaitingFiling {
   attention: string;
 }
 
-/** SQL: filings with open questions at the end of the scope, except findings, which have their own list. */
-const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", min(q.first_seen_at) AS since,
-            extract(epoch FROM max(scope.until) - min(q.first_seen_at))::float8 / 3600 AS hours,
-            string_agg(coalesce(q.text, q.reason, q.kind), ' ' ORDER BY q.question_id) AS attention
-       FROM scope JOIN questions q ON q.mode = scope.mode AND q.first_seen_at < scope.until
-        AND coalesce(least(q.closed_at, q.acknowledged_at), 'infinity') >= scope.until
-       JOIN filings f USING (filing_id) JOIN exporters e ON e.exporter_id = f.exporter_id
-      WHERE q.kind <> ALL ($6)
-      GROUP BY f.filing_id, f.reference, e.name, f.workflow_id
-      ORDER BY since, f.filing_id LIMIT (SELECT row_limit FROM scope)`;
+/** SQL: filings with attention; what had it on an earlier day is not known. */
+const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", f.since,
+            extract(epoch FROM scope.until - f.since)::float8 / 3600 AS hours, f.attention
+       FROM scope JOIN filings f ON f.mode = scope.mode AND f.attention IS NOT NULL AND f.since < scope.until
+       JOIN exporters e USING (exporter_id)
+      ORDER BY f.since, f.filing_id LIMIT (SELECT row_limit FROM scope)`;
 
 const UNKNOWN = `, ${stateSpans('outcome_unknown')}, ${OPEN_SPANS}, ${stepsOf('spans')}`;
 /** SQL: row `r` of the filing `o` was sent and not settled by the end of the scope. */
-const SENT = `r.filing_id = o.filing_id AND r.live AND r.submitted_at < scope.until
-  AND (r.settled_at IS NULL OR r.settled_at >= scope.until)`;
+const SENT = `r.filing_id = o.filing_id AND r.sent_at < scope.until
+  AND coalesce(least(r.settled_at, r.freed_at), 'infinity') >= scope.until`;
 
 export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
   return partsInScope<{
@@ -60,11 +56,11 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
          max(hours) AS "oldestHours" FROM open_spans`,
     },
     lists: {
-      atRisk: `SELECT r.currency, sum(r.mapped_amount)::text AS value
+      atRisk: `SELECT r.currency, sum(r.amount)::text AS value
          FROM open_spans o CROSS JOIN scope JOIN filing_rows r ON ${SENT} GROUP BY r.currency ORDER BY r.currency`,
       trend: OPEN_BY_DAY,
       filings: `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", o.since, o.hours,
-         count(r.filing_id)::int AS rows, coalesce(sum(r.mapped_amount), 0)::text AS value, r.currency, ${attentionOf('f')} AS attention
+         count(r.filing_id)::int AS rows, coalesce(sum(r.amount), 0)::text AS value, r.currency, f.attention
          FROM open_spans o CROSS JOIN scope JOIN filings f USING (filing_id) JOIN exporters e USING (exporter_id)
          LEFT JOIN filing_rows r ON ${SENT}
         GROUP BY f.filing_id, f.reference, e.name, f.workflow_id, o.since, o.hours, r.currency
@@ -101,21 +97,19 @@ export async function rowFunnel(db: Queryable, scope: ReportScope) {
         waiting: WAITING,
       },
     },
-    [FINDING_KINDS],
   );
 }
 
 const TOOK = `, took AS (
-    SELECT s.filing_id, s.submission, s.request_id, s.row_count, s.submitted_at, s.terminal_at,
-           to_char(s.terminal_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day,
-           extract(epoch FROM s.terminal_at - s.submitted_at)::float8 / 3600 AS hours
-      FROM submission_progress s JOIN scope ON scope.mode = s.mode
-     WHERE s.request_id IS NOT NULL AND s.terminal_at >= scope.begins AND s.terminal_at < scope.until)`;
+    SELECT a.filing_id, a.number, a.request_id, a.marked_at, to_char(a.ended_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day,
+           extract(epoch FROM a.ended_at - a.marked_at)::float8 / 3600 AS hours
+      FROM attempts a JOIN scope ON scope.mode = a.mode
+     WHERE a.request_id IS NOT NULL AND a.ended_at >= scope.begins AND a.ended_at < scope.until)`;
 
 /** Edges of the histogram, in hours. */
 export const LATENCY_EDGES = [0.5, 1, 2, 3, 4, 8] as const;
 
-/** How long requests took from the push to their outcome, in hours, by the day of the outcome. */
+/** How long requests took from the send to the outcome of all their rows, in hours, by the day of the outcome. */
 export async function requestLatency(db: Queryable, scope: ReportScope) {
   const quantile = (share: number) => `percentile_cont(${share}) WITHIN GROUP (ORDER BY hours)`;
   const summary = `count(*)::int AS requests, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95, max(hours) AS max,
@@ -151,8 +145,8 @@ export async function requestLatency(db: Queryable, scope: ReportScope) {
          LEFT JOIN took ON width_bucket(took.hours, $6::float8[]) = b GROUP BY b ORDER BY b`,
         trend: `SELECT d.name AS day, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95
          FROM days d LEFT JOIN took t ON t.day = d.name GROUP BY d.name ORDER BY d.name`,
-        slowest: `SELECT f.reference, f.workflow_id AS "workflowId", t.request_id AS "requestId", t.row_count AS rows,
-              t.submitted_at AS "submittedAt", t.hours
+        slowest: `SELECT f.reference, f.workflow_id AS "workflowId", t.request_id AS "requestId",
+              (SELECT count(*)::int FROM filing_rows r WHERE r.filing_id = t.filing_id) AS rows, t.marked_at AS "submittedAt", t.hours
          FROM took t JOIN filings f USING (filing_id) ORDER BY t.hours DESC, t.filing_id LIMIT (SELECT row_limit FROM scope)`,
       },
     },
@@ -167,12 +161,12 @@ const CHECKED_BEFORE_FILING = 'ERR8 ERR11 ERR14 ERR25 ERR28 ERR29 ERR31 ERR32 ER
 const CODE = `coalesce(upper(regexp_replace(substring(m.text from '^\\s*([A-Za-z]{2,12}[-_ ]?[0-9]{1,5})\\M'), '[-_ ]?0*(?=[0-9])', '')), 'no code')`;
 
 const REJECTED = `, settled AS (
-    SELECT r.filing_id, r.position, r.source_row, r.exporter_id, CASE WHEN r.state <> 'certified' THEN r.mapping END AS mapping, r.errors, r.mapped_amount, r.currency, r.state,
+    SELECT r.filing_id, r.position, r.source_row, f.exporter_id, CASE WHEN r.state <> 'certified' THEN r.mapping END AS mapping, r.errors, r.amount, r.currency, r.state,
            f.n, f.reference, f.workflow_id,
            to_char(r.settled_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, r.settled_at
       FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
      WHERE r.settled_at >= scope.begins AND r.settled_at < scope.until
-       AND (r.state = 'certified' OR (r.state IN ('needs_correction', 'corrected') AND jsonb_array_length(r.errors) > 0))),
+       AND (r.state = 'certified' OR (r.state = 'rejected' AND jsonb_array_length(r.errors) > 0))),
   rejected AS (SELECT * FROM settled WHERE state <> 'certified'),
   coded AS (SELECT DISTINCT j.filing_id, j.position, ${CODE} AS code
               FROM rejected j CROSS JOIN LATERAL jsonb_array_elements_text(j.errors) AS m (text))`;
@@ -223,7 +217,7 @@ export async function rejections(db: Queryable, scope: ReportScope) {
         trend: `SELECT d.name AS day, count(s.day)::int AS settled, count(*) FILTER (WHERE s.state <> 'certified')::int AS rejected
          FROM days d LEFT JOIN settled s ON s.day = d.name GROUP BY d.name ORDER BY d.name`,
         rows: `SELECT j.reference, j.workflow_id AS "workflowId", j.source_row AS row, e.name AS exporter,
-         j.mapping->>'portCode' AS port, j.mapping->>'sbCumInvoiceNumber' AS document, j.mapped_amount::text AS value, j.currency,
+         j.mapping->>'portCode' AS port, j.mapping->>'sbCumInvoiceNumber' AS document, j.amount::text AS value, j.currency,
          j.settled_at AS "settledAt", (SELECT string_agg(text, '; ') FROM jsonb_array_elements_text(j.errors) AS m (text)) AS errors
          FROM rejected j JOIN exporters e USING (exporter_id)
         ORDER BY j.settled_at DESC, j.filing_id, j.position LIMIT (SELECT row_limit FROM scope)`,

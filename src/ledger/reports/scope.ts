@@ -58,13 +58,14 @@ export async function partsInScope<T>(
 export function stateSpans(...states: readonly string[]): string {
   const names = sqlWords(states);
   return `moves AS (
-      SELECT e.filing_id, e.seq, e.at, e.state IN (${names}) AS inside
-        FROM filing_events e JOIN filings f USING (filing_id) JOIN scope ON scope.mode = f.mode
-       WHERE e.seq IS NOT NULL AND e.filing_id IN (SELECT filing_id FROM filing_events WHERE state IN (${names}))),
+      SELECT e.filing_id, e.ordinal, e.at, e.state IN (${names}) AS inside
+        FROM events e JOIN scope ON scope.mode = e.mode
+       WHERE e.filing_id IS NOT NULL AND e.state IS NOT NULL
+         AND e.filing_id IN (SELECT filing_id FROM events WHERE filing_id IS NOT NULL AND state IN (${names}))),
     turns AS (
-      SELECT *, lag(inside, 1, false) OVER (PARTITION BY filing_id ORDER BY seq) AS inside_before FROM moves),
+      SELECT *, lag(inside, 1, false) OVER (PARTITION BY filing_id ORDER BY ordinal) AS inside_before FROM moves),
     edges AS (
-      SELECT filing_id, inside, at, lead(at) OVER (PARTITION BY filing_id ORDER BY seq) AS until
+      SELECT filing_id, inside, at, lead(at) OVER (PARTITION BY filing_id ORDER BY ordinal) AS until
         FROM turns WHERE inside <> inside_before),
     spans AS (SELECT filing_id, at AS since, until FROM edges WHERE inside)`;
 }
