@@ -15,7 +15,7 @@ import { createSandbox } from '../../src/sandbox/sandbox';
 import type { updateCredentials } from '../../src/workflows/update-credentials';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { filingQuery } from '../../src/workflows/messages';
-import { createTestDatabase } from '../support/postgres';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { addAccount, type PortalAccount } from '../support/sandbox';
 import { timeSkippingEnvironment } from '../support/temporal';
@@ -56,13 +56,15 @@ type StartOptions = Partial<Pick<WorkflowStartOptions, 'workflowId' | 'workflowT
 export interface FilingStageOptions {
   /** Default: a time-skipping server of its own. */
   env?: TestWorkflowEnvironment;
+  /** Default: a database of its own. */
+  ledger?: TestDatabase;
   sandbox?: SandboxOptions;
   worker?: Partial<TestWorkerOptions>;
 }
 
 export async function openFilingStage(options: FilingStageOptions = {}) {
   const env = options.env ?? (await timeSkippingEnvironment());
-  const ledger = await createTestDatabase();
+  const ledger = options.ledger ?? (await createTestDatabase());
   const sandbox = await createSandbox({ clock: () => env.currentTimeMs(), rateLimits: false, ...options.sandbox });
   const around = new Map<string, AroundPush>();
   const service = await startServiceProxy(sandbox.url);

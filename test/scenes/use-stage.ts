@@ -1,21 +1,8 @@
-import type { Principal } from '../../src/domain/principal';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { TemporalServerOptions } from '../../dev/temporal-server';
-import { createEbrcClient } from '../../src/starter/client';
 import { devServer, type DevServer } from '../support/temporal';
 import type { TestWorkerOptions } from '../support/worker';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './stage';
-
-/** What an operator can do with the filings of a stage. */
-export const operationsOf = ({ env, ledger, worker }: FilingStage, principal?: Principal) =>
-  createEbrcClient({
-    temporal: env.client,
-    pool: ledger.pool,
-    documents: worker.deps.documents,
-    mode: 'test',
-    taskQueue: worker.taskQueue,
-    principal,
-  });
 
 /** One stage for a whole test file. After each test its faults are gone, and nothing may have been filed twice. */
 export function useFilingStage(options: FilingStageOptions = {}): FilingStage {
