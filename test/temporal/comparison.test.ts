@@ -12,6 +12,7 @@ import { closeAfterAll } from '../support/closing';
 import { createTestDatabase, useTestDatabase, type TestDatabase } from '../support/postgres';
 import { recordFilingByHand, type RecordedFilingFacts } from '../support/recorded-filing';
 import { useDevServer } from '../support/temporal';
+import { stubBundle } from './support/stub-bundle';
 
 const server = useDevServer();
 const first = useTestDatabase();
@@ -26,7 +27,7 @@ beforeAll(async () => {
     connection: await server.connectNative(),
     namespace: server.namespace,
     taskQueue,
-    workflowsPath: require.resolve('./support/stub-workflows'),
+    workflowBundle: await stubBundle(),
   });
   worker = { worker: made, ended: made.run() };
 });
@@ -39,7 +40,8 @@ const deps = (ledger: TestDatabase = first, of: Partial<{ temporal: Client; task
   ...{ pool: ledger.pool, temporal, mode: 'test' as const, taskQueue, logger },
   ...of,
 });
-const compare = (ledger?: TestDatabase, of?: Parameters<typeof deps>[1]) => compareLedger(deps(ledger, of), { lagMs: 0 });
+const compare = (ledger?: TestDatabase, of?: Parameters<typeof deps>[1]) =>
+  compareLedger(deps(ledger, of), { lagMs: 0 });
 const isWhole = async ({ pool }: TestDatabase) => (await readLedgerTime(pool, 'test')).whole;
 
 /** A filing in the ledger, and its run. */
@@ -72,12 +74,17 @@ describe('a comparison of the ledger with Temporal', () => {
     expect(await compare()).toMatchObject({ whole: true, missing: [], problem: null });
 
     await end(here.workflowId);
-    expect(await compare()).toMatchObject({ whole: false, missing: [{ workflowId: here.workflowId, completed: true }] });
+    expect(await compare()).toMatchObject({
+      whole: false,
+      missing: [{ workflowId: here.workflowId, completed: true }],
+    });
     expect(await isWhole(first)).toBe(false);
     const status = await readLedgerStatus(first.pool, 'test');
     expect(status).toMatchObject({ state: 'recovering', missing: [{ workflowId: here.workflowId }] });
 
-    await first.pool.query(`UPDATE filings SET state = 'certified', closed_at = now() WHERE filing_id = $1`, [here.filingId]);
+    await first.pool.query(`UPDATE filings SET state = 'certified', closed_at = now() WHERE filing_id = $1`, [
+      here.filingId,
+    ]);
     expect(await compare()).toMatchObject({ whole: true, missing: [] });
     expect(await readLedgerStatus(first.pool, 'test')).toMatchObject({ state: 'whole', missing: [] });
   });
@@ -86,7 +93,12 @@ describe('a comparison of the ledger with Temporal', () => {
     const mode = 'test' as const;
     const about = { mode, exporterId: 'E-test', n: 1, state: 'processing' };
     await startWith(temporal, taskQueue, { ...about, workflowId: `own-${randomUUID()}`, reference: 'R1' }, {});
-    await startWith(temporal, taskQueue, { ...about, workflowId: 'file/test/refused', state: undefined, reference: 'refused' }, {});
+    await startWith(
+      temporal,
+      taskQueue,
+      { ...about, workflowId: 'file/test/refused', state: undefined, reference: 'refused' },
+      {},
+    );
     await shown(`EbrcReference = 'refused'`);
     expect(await compare()).toMatchObject({ whole: true, missing: [] });
   });
@@ -113,7 +125,10 @@ describe('a comparison of the ledger with Temporal', () => {
       await first.pool.query(`UPDATE filings SET state = 'certified' WHERE filing_id = $1`, [gone.filingId]);
       expect((await compare(second)).missing.map(({ reference }) => reference)).toContain('gone');
       const forgotten = { workflowId: gone.workflowId };
-      await temporal.workflowService.deleteWorkflowExecution({ namespace: server.namespace, workflowExecution: forgotten });
+      await temporal.workflowService.deleteWorkflowExecution({
+        namespace: server.namespace,
+        workflowExecution: forgotten,
+      });
       while ((await temporal.workflow.count(`WorkflowId = '${gone.workflowId}'`)).count > 0) await sleep(100);
       expect((await compare(second)).missing.map(({ reference }) => reference)).toContain('gone');
     } finally {
@@ -189,11 +204,16 @@ describe('runs of recorded filings', () => {
     expect(await poke(temporal, filing.workflowId)).toBe(false);
     expect(await startRun(temporal, 'nobody-polls', filing)).toBe(true);
     expect(await startRun(temporal, 'nobody-polls', filing)).toBe(false);
-    const { firstExecutionRunId } = await temporal.workflow.getHandle(filing.workflowId).describe().then(({ raw }) => ({
-      firstExecutionRunId: raw.workflowExecutionInfo?.execution?.runId,
-    }));
+    const { firstExecutionRunId } = await temporal.workflow
+      .getHandle(filing.workflowId)
+      .describe()
+      .then(({ raw }) => ({
+        firstExecutionRunId: raw.workflowExecutionInfo?.execution?.runId,
+      }));
     await pokeOrStart(temporal, 'nobody-polls', filing);
-    const history = await temporal.workflow.getHandle(filing.workflowId, firstExecutionRunId ?? undefined).fetchHistory();
+    const history = await temporal.workflow
+      .getHandle(filing.workflowId, firstExecutionRunId ?? undefined)
+      .fetchHistory();
     expect(JSON.stringify(history.events?.map(({ eventType }) => eventType))).toContain('26');
     expect(await startRun(temporal, taskQueue, filing, { terminate: true })).toBe(true);
     expect(await describeRun(temporal, filing.workflowId)).toMatchObject({ status: 'running', taskQueue });
