@@ -7,6 +7,7 @@ import { startStopwatch } from '../../api/http/transport';
 import type { BulkUploadAnswer, PushAnswer } from '../../api/schemas/filings';
 import type { LedgerTime } from '../../domain/filing/facts';
 import { pushMessageOf } from '../../domain/filing/mapping';
+import { verdictOf } from '../../domain/filing/verdicts';
 import { errorTexts } from '../../domain/service/request-status';
 import type { CallFailure } from '../../ledger/filings/advance';
 import { storeAnswer, type StoredAnswer } from '../../ledger/filings/attempts';
@@ -114,20 +115,8 @@ async function submit<A extends PushAnswer | BulkUploadAnswer>(
     answer = failedAnswer(error);
   }
   await keepAnswer(deps, args, sender, answer);
-  return { failure: answer.status === null || isPassing(answer) ? failure : null };
+  return { failure: verdictOf(answer, false) === 'not_sent' ? failure : null };
 }
-
-/** A refusal that passes is waited out by the run. Anything else is read in the ledger. */
-const isPassing = ({ kind }: StoredAnswer): boolean =>
-  [
-    'rate_limited',
-    'unauthorized',
-    'forbidden',
-    'credentials_invalid',
-    'account_locked',
-    'credentials_missing',
-    'activation_pending',
-  ].includes(kind);
 
 /** Commits the beginning of the attempt. If it throws, nothing may be written. */
 async function begin({ settings, pool }: Deps, args: Sending, sender: string): Promise<void> {
