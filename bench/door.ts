@@ -9,7 +9,7 @@ import pg from 'pg';
 import pino from 'pino';
 import { Pool } from 'undici';
 import { openDoors } from '../chaos/doors';
-import { loadConfig } from '../src/config/config';
+import { filingSettings, loadConfig } from '../src/config/config';
 import { createDocumentStore } from '../src/documents/document-store';
 import { forEachLimited } from '../src/domain/values';
 import { startDoor } from '../src/server/door';
@@ -37,8 +37,8 @@ type Bench = Awaited<ReturnType<typeof openFilingBench>>;
 /** A door in this process, whose statements can be seen. */
 function openOwnDoor({ stage }: Bench) {
   const documents = createDocumentStore({ root: stage.documentsRoot });
-  const cadence = loadConfig({}, { need: ['tuning', 'filing'] });
-  const named = { mode: 'test' as const, taskQueue: 'ebrc', cadence };
+  const settings = filingSettings(loadConfig({}, { need: ['tuning', 'filing'] }));
+  const named = { mode: 'test' as const, taskQueue: 'ebrc', settings };
   const deps = { pool: stage.pool, temporal: stage.temporal, documents, ...named };
   return startDoor({ deps, logger: pino({ level: 'silent' }), address: { host: '127.0.0.1', port: 0 } });
 }

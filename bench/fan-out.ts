@@ -176,7 +176,7 @@ async function main(): Promise<void> {
     expected('refreshed', refreshed.refreshed, EXPORTERS);
     const { result: first } = await run<ReconcileResult>('reconcile');
     expected('skipped', JSON.stringify(first.skipped.slice(0, 3)), '[]');
-    expected('parties', first.parties, EXPORTERS);
+    expected('companies', first.companies, EXPORTERS);
     const pdfs = GONE_OF_THE_FIRST + (EXPORTERS - 1) * GONE;
     expected('healed', first.healed, pdfs);
     expected('open', first.counts.pdf_missing, 0);

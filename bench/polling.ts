@@ -1,13 +1,13 @@
 /**
  * Polls for each filing, and the delay from an answer to the poll that finds it, over simulated acknowledgement times:
- * the worker's cadence with its default bounds, which starts without any knowledge, beside a poll every 5 minutes and
- * the least that a cadence could reach that knew the distribution from the start.
+ * the worker's fixed schedule with its default bounds, beside a poll every 5 minutes and the least that a schedule could
+ * reach that knew the distribution from the start.
  */
 import { report } from './support/report';
 import {
   leastProduct,
   logNormal,
-  pollByCadence,
+  pollBySchedule,
   pollFixed,
   random,
   requests,
@@ -15,7 +15,7 @@ import {
 } from './support/poll-simulation';
 
 const MINUTE_MS = 60_000;
-const BOUNDS = { firstMs: 15 * MINUTE_MS, minMs: 2 * MINUTE_MS, maxMs: 15 * MINUTE_MS };
+const BOUNDS = { pollFirstMs: 15 * MINUTE_MS, pollMinMs: 2 * MINUTE_MS, pollMaxMs: 15 * MINUTE_MS };
 const REQUESTS = 800;
 const SEEDS = [11, 57];
 const OPEN = [10, 60];
@@ -56,7 +56,7 @@ for (const [name, { answerAge, goal }] of Object.entries(TIMES)) {
     for (const seed of SEEDS) {
       const next = random(seed * 7_919);
       const list = requests(REQUESTS, open, next, (submittedAt) => answerAge(next, submittedAt));
-      add(ours, pollByCadence(list, BOUNDS, next));
+      add(ours, pollBySchedule(list, open, BOUNDS));
       add(fixed, pollFixed(list));
     }
     const product = (ours.polls * ours.delay) / (fixed.polls * fixed.delay);

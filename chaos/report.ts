@@ -31,10 +31,6 @@ const COLUMNS: readonly (readonly [head: string, value: (result: ScenarioResult)
     'certificates, PDFs checked',
     (result) => `${figureOf(result, FIGURES.minted)}, ${figureOf(result, FIGURES.archived)}`,
   ],
-  [
-    'steps in the ledger, not in the model',
-    (result) => `${figureOf(result, FIGURES.steps)}, ${figureOf(result, FIGURES.unknownSteps)}`,
-  ],
   ['what was done', ({ disruptions }) => disruptions.map(([name, count]) => `${name}: ${count}`).join('; ')],
   ['seconds', secondsOf],
 ];

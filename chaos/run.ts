@@ -98,7 +98,7 @@ async function main(): Promise<void> {
   const bad = results.filter(({ problems }) => problems.length > 0);
   print(
     bad.length === 0
-      ? 'Nothing was filed twice, nothing was lost, no worker exited unexpectedly, and the model has every step.'
+      ? 'Nothing was filed twice, nothing was lost, and no worker exited unexpectedly.'
       : `Failed: ${bad.map(({ name }) => name).join('; ')}`,
   );
   process.exit(bad.length === 0 ? 0 : 1);

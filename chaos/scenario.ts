@@ -9,7 +9,6 @@ import { reconcileAll } from './reconciliation';
 import { openStage, type Stage } from './stage';
 import type { Scenario } from './scenarios';
 import { FIRST_VERSION, makeCurrent, versionOf } from './disruptions/servers';
-import { judgeHistory } from './history/verdict';
 import { startDisruptions } from './disruptions/disruptions';
 import { judge, type Verdict } from './verdict';
 import { readQuestions, watchFilings } from './watch';
@@ -116,10 +115,8 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
   const { report, done } = await fileWhileDisrupted(run);
   const tookMs = Date.now() - began;
 
-  const restored = isRestore(scenario);
   const verdict = await judge(stage, plan, report, scenario);
   for (const { reference, attention } of await readQuestions(stage.pool)) say(`${reference}: ${attention}`);
-  const history = await judgeHistory(stage, { restored });
   const reconciled = await reconcileAll(stage);
   const answered = await doors?.judge();
   await doors?.processes.stop();
@@ -130,14 +127,12 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
     disruptions: done,
     problems: [
       ...verdict.problems,
-      ...history.problems,
       ...reconciled.problems,
       ...(answered?.problems ?? []),
       ...workers.problems,
     ],
     figures: [
       ...verdict.figures,
-      ...history.figures,
       ...reconciled.figures,
       ...(answered?.figures ?? []),
       ['workers that exited unexpectedly', workers.problems.length],
@@ -170,8 +165,9 @@ async function fileWhileDisrupted({
     say,
   });
   // These lose workflows, or free the rows of filings that were not sent.
-  const temporalLost = scenario.disruptions.includes('temporal-lost');
-  const losesWorkflows = temporalLost || scenario.disruptions.includes('operators') || isRestore(scenario);
+  const kinds = new Set<string>(scenario.disruptions);
+  const temporalLost = kinds.has('temporal-lost');
+  const losesWorkflows = temporalLost || ['operators', 'restore'].some((kind) => kinds.has(kind));
   const repeating = new AbortController();
   const repeated = losesWorkflows
     ? repeatLostCommands({
@@ -200,8 +196,4 @@ async function fileWhileDisrupted({
     ...(odd === null ? {} : { 'answers with odd texts': odd }),
   });
   return { report, done };
-}
-
-function isRestore({ disruptions }: Scenario): boolean {
-  return disruptions.includes('restore') || disruptions.includes('restore-both');
 }

@@ -34,15 +34,6 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'failover', faults: [], disruptions: ['failover'], expectsNoQuestions: true },
   { name: 'operators', faults: LOST_ANSWERS, disruptions: ['operators'], filings: FEW, mayEndOtherwise: true },
   { name: 'ledger restored', faults: LOST_ANSWERS, disruptions: ['restore'], filings: FEW, mayEndOtherwise: true },
-  {
-    name: 'restored together',
-    faults: LOST_ANSWERS,
-    disruptions: ['restore-both'],
-    filings: FEW,
-    mayEndOtherwise: true,
-    // New filings wait for this and the settle window after the restore.
-    variables: { EBRC_OVERDUE_AFTER: '30s' },
-  },
   { name: 'Temporal restarted', faults: LOST_ANSWERS, disruptions: ['temporal'], filings: FEW },
   { name: 'Temporal lost', faults: LOST_ANSWERS, disruptions: ['temporal-lost'], filings: FEW },
   { name: 'bad network', faults: [], disruptions: ['links'], filings: FEW },

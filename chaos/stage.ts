@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { Client } from '@temporalio/client';
 import type pg from 'pg';
 import { dataConverterOf } from '../src/encryption/payload-codec';
-import { loadConfig } from '../src/config/config';
+import { filingSettings, loadConfig } from '../src/config/config';
 import { environmentFor } from '../dev/environment';
 import { createDocumentStore } from '../src/documents/document-store';
 import { migrate } from '../src/ledger/migrate';
@@ -21,7 +21,6 @@ import { closeLinks, openLinks, type Links } from './disruptions/links';
 import { startOddTexts } from './disruptions/odd-texts';
 import { mountSmallDisk, type SmallDisk } from './disruptions/small-disk';
 import { startRestartable, type RestartableTemporal } from './restartable-temporal';
-import { recordChanges } from './history/recorder';
 
 export const COMMAND_LINE = join(__dirname, '..', 'dist', 'starter', 'cli.js');
 const API_KEY = 'dev_sandbox_key';
@@ -42,7 +41,7 @@ export interface StageOptions {
   durableTemporal?: boolean;
   /** The documents lie on a disk that can be filled. */
   smallDisk?: boolean;
-  /** For measurements: the workers talk straight to the servers, and the ledger records no changes. */
+  /** For measurements: the workers talk straight to the servers. */
   direct?: boolean;
   /** Further variables of the workers. */
   variables: Record<string, string>;
@@ -124,17 +123,16 @@ export async function openStage({
   };
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-chaos' });
   await migrate(pool);
-  if (!direct) await recordChanges(pool);
   const connection = await connect({ address: temporal.address });
-  const { payloadKeys, ...cadence } = loadConfig(env, { need: ['payloads', 'tuning', 'filing'] });
-  const dataConverter = dataConverterOf(payloadKeys);
+  const config = loadConfig(env, { need: ['payloads', 'tuning', 'filing'] });
+  const dataConverter = dataConverterOf(config.payloadKeys);
   const temporalClient = new Client({ connection, namespace: temporal.namespace, dataConverter });
   const client = createEbrcClient({
     temporal: temporalClient,
     pool,
     documents: createDocumentStore({ root: documentsRoot }),
     mode: 'test',
-    cadence,
+    settings: filingSettings(config),
     taskQueue: 'ebrc',
   });
   return {

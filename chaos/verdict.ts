@@ -26,8 +26,6 @@ export const FIGURES = {
   archived: 'PDFs archived, hashes checked',
   twice: 'mappings filed twice',
   lost: 'filings lost',
-  steps: 'steps of filings in the ledger',
-  unknownSteps: '… that the model does not have',
 } as const;
 
 interface LedgerRow {
@@ -128,7 +126,7 @@ function lostFilings(plan: Plan, standings: readonly Standing[]): string[] {
 /** Filings whose events say that their outcome was unknown or that a person was asked, whatever became of them. */
 async function askedAbout({ pool }: Stage): Promise<{ reference: string }[]> {
   const { rows } = await pool.query<{ reference: string }>(
-    `SELECT DISTINCT reference FROM filings JOIN filing_events USING (filing_id) WHERE kind IN ('asked', 'outcome_unknown')`,
+    `SELECT DISTINCT reference FROM filings JOIN events USING (filing_id) WHERE events.state = 'outcome_unknown'`,
   );
   return rows;
 }
@@ -137,12 +135,12 @@ async function readRows({ pool }: Stage): Promise<LedgerRow[]> {
   const { rows } = await pool.query<LedgerRow>(
     `SELECT r.filing_id AS "filingId", f.reference, f.state AS "filingState", r.state AS "rowState",
             r.ebrc_number AS "eBRCNumber", r.mapping->>'irmNumber' AS "irmNumber",
-            r.mapping->>'sbCumInvoiceNumber' AS document, r.mapped_amount::text AS amount, e.iec,
+            r.mapping->>'sbCumInvoiceNumber' AS document, r.amount::text AS amount, e.iec,
             c.pdf_document AS pdf, c.pdf_sha256 AS sha256
        FROM filing_rows r
        JOIN filings f USING (filing_id)
-       JOIN exporters e ON e.exporter_id = r.exporter_id
-       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number`,
+       JOIN exporters e ON e.exporter_id = f.exporter_id
+       LEFT JOIN certificates c ON c.mode = r.mode AND c.iec = r.iec AND c.ebrc_number = r.ebrc_number`,
   );
   return rows;
 }

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { FILING_STATES, isEnd, type FilingState } from '../src/domain/filing/states';
-import { attentionOf } from '../src/ledger/questions/questions';
 
 const LOOK_EVERY_MS = 2_000;
 const SAY_EVERY_MS = 10_000;
@@ -27,10 +26,7 @@ const isKnown = (state: string): state is FilingState => (FILING_STATES as reado
 /** Every filing of the ledger with its state. */
 export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
   const { rows } = await pool.query<Standing>(
-    `SELECT filing_id AS "filingId", reference, state,
-            evidence IS NOT NULL AND EXISTS (
-              SELECT 1 FROM filing_events e WHERE e.filing_id = f.filing_id AND e.kind = 'asked') AS asked
-       FROM filings f`,
+    `SELECT filing_id AS "filingId", reference, state, asked FROM filings`,
   );
   return rows;
 }
@@ -64,11 +60,10 @@ function textOf(standings: readonly Standing[]): string {
   return `${standings.length} filings: ${parts.join(', ')}`;
 }
 
-/** The questions about filings of unknown outcome. */
+/** What people are told about filings of unknown outcome. */
 export async function readQuestions(pool: pg.Pool): Promise<{ reference: string; attention: string }[]> {
   const { rows } = await pool.query<{ reference: string; attention: string }>(
-    `SELECT reference, coalesce(${attentionOf('filings')}, '') AS attention FROM filings
-      WHERE state = 'outcome_unknown' ORDER BY 1`,
+    `SELECT reference, coalesce(attention, '') AS attention FROM filings WHERE state = 'outcome_unknown' ORDER BY 1`,
   );
   return rows;
 }

@@ -58,13 +58,7 @@ export async function openFilingBench({ ackDelayMs, durableTemporal = false, var
   /** Starts a workflow of one, with its attributes. */
   async function start() {
     const { reference, exporterId, message } = next();
-    const attributes = {
-      exporterId,
-      state: 'checking' as const,
-      mode: 'test' as const,
-      reference,
-      needsAttention: false,
-    };
+    const attributes = { exporterId, mode: 'test' as const, reference };
     return stage.temporal.workflow.start('fileRemittances', {
       taskQueue: 'ebrc',
       workflowId: `file/test/${reference}`,

@@ -1,6 +1,5 @@
-/** Requests whose answers come at simulated times, polled by the worker's own cadence. All times in minutes. */
-import type { SeenAnswer } from '../../src/domain/filing/poll-cadence';
-import { nextPollDelayMs, type Cadence } from '../../src/domain/filing/poll-cadence';
+/** Requests whose answers come at simulated times, polled by the worker's own schedule. All times in minutes. */
+import { pollDelayMs, type PollTimes } from '../../src/domain/filing/poll-times';
 
 const MINUTE_MS = 60_000;
 
@@ -51,35 +50,19 @@ export function pollFixed(list: readonly SimulatedRequest[], every = 5): Outcome
   );
 }
 
-/** Polls as the worker does, without any times at first, learning from each answer that it finds. */
-export function pollByCadence(list: readonly SimulatedRequest[], bounds: Cadence['poll'], next: () => number): Outcome {
-  const seen: SeenAnswer[] = [];
-  const open = new Set<SimulatedRequest>();
+type Bounds = Pick<PollTimes, 'pollFirstMs' | 'pollMinMs' | 'pollMaxMs'>;
+
+/** Polls as the worker does; with more requests open, each is polled more rarely. */
+export function pollBySchedule(list: readonly SimulatedRequest[], openRequests: number, bounds: Bounds): Outcome {
   const outcome = { polls: 0, delay: 0 };
-  // The first entry of a request, at its submission, is no poll.
-  const due = list.map((request) => ({ request, at: request.submittedAt, polledAt: 0, spread: next() }));
-  while (due.length > 0) {
-    const nearest = due.reduce((best, each, index) => (each.at < (due[best]?.at ?? Infinity) ? index : best), 0);
-    const entry = due[nearest]!;
-    const { request, at, spread } = entry;
-    const age = at - request.submittedAt;
-    open.add(request);
-    if (age > 0) {
+  for (const { answerAge } of list) {
+    for (let age = 0; ;) {
+      age += pollDelayMs({ ageMs: age * MINUTE_MS, openRequests, ...bounds }) / MINUTE_MS;
       outcome.polls += 1;
-      if (age >= request.answerAge) {
-        outcome.delay += age - request.answerAge;
-        seen.unshift({ afterMs: entry.polledAt * MINUTE_MS, byMs: age * MINUTE_MS });
-        open.delete(request);
-        due[nearest] = due[due.length - 1]!;
-        due.pop();
-        continue;
-      }
-      entry.polledAt = age;
+      if (age < answerAge) continue;
+      outcome.delay += age - answerAge;
+      break;
     }
-    const openAgesMs = [...open].map(({ submittedAt }) => (at - submittedAt) * MINUTE_MS).sort((a, b) => a - b);
-    const ageMs = age * MINUTE_MS;
-    const situation = { ageMs, seen, openAgesMs, openRequests: open.size, rateWindowMs: MINUTE_MS, spread };
-    entry.at = at + nextPollDelayMs(situation, bounds) / MINUTE_MS;
   }
   return outcome;
 }

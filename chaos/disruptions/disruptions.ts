@@ -10,7 +10,6 @@ import {
   failOver,
   makeReadOnly,
   restoreLedger,
-  restoreTogether,
   dropPackets,
   withSubmissionsQueued,
 } from './postgres';
@@ -28,8 +27,7 @@ export const DISRUPTIONS = {
   silent: 'the network to PostgreSQL drops every packet for 35 s, and a worker is told to stop meanwhile',
   failover: 'PostgreSQL crashes, is a standby for 15 s and is promoted, while every filing waits to be sent',
   operators: 'workflows are reset, terminated and cancelled at random',
-  restore: 'the ledger alone is restored to a copy of 15 s ago, then `ebrc ledger restored`',
-  'restore-both': 'ledger and documents are both restored, then `ebrc ledger restored --documents restored`',
+  restore: 'the ledger alone is restored to a copy of 15 s ago, then `ebrc ledger restored --since` that time',
   temporal: 'the Temporal server is killed or stopped and comes back at random',
   'temporal-lost': 'the Temporal server loses all histories; an empty one starts, then `ebrc resume --all`',
   links: 'the networks to PostgreSQL, Temporal and the service delay, drop and cut at random',
@@ -162,17 +160,7 @@ function disruptionsOf(kind: DisruptionKind, options: DisruptionOptions, random:
           name: 'ledgers restored',
           every: [4, 6],
           once: true,
-          make: () => restoreLedger(databaseUrl, () => command(['ledger', 'restored'])),
-        },
-      ];
-    case 'restore-both':
-      return [
-        {
-          name: 'ledgers and documents restored',
-          every: [4, 6],
-          once: true,
-          make: () =>
-            restoreTogether({ ...stage, workers }, () => command(['ledger', 'restored', '--documents', 'restored'])),
+          make: () => restoreLedger(databaseUrl, (at) => command(['ledger', 'restored', '--since', at.toISOString()])),
         },
       ];
     case 'temporal':

@@ -1,5 +1,5 @@
-import { chown, cp, rename, stat, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { chown, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { hashOfKey } from '../../src/budget/budget';
@@ -102,10 +102,9 @@ export const LOST_SUFFIX = '_lost';
 
 /** A copy of the ledger's database on the same server, as a backup. */
 interface LedgerCopy {
-  /** `meanwhile` runs while no client is connected. */
-  take(meanwhile?: () => Promise<void>): Promise<void>;
+  take(): Promise<void>;
   /** Replaces the ledger by its copy; the replaced database is kept, with {@link LOST_SUFFIX} behind its name. */
-  restore(meanwhile?: () => Promise<void>): Promise<void>;
+  restore(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -114,22 +113,21 @@ function copyOf(databaseUrl: string): LedgerCopy {
   const admin = createPool({ url: Object.assign(new URL(databaseUrl), { pathname: '/postgres' }).href, max: 1 });
   const allow = (database: string, connections: boolean) =>
     admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS ${connections}`);
-  const alone = async (statement: string, meanwhile: () => Promise<void> = () => Promise.resolve()) => {
+  const alone = async (statement: string) => {
     await allow(name, false);
     await retry(async () => {
       await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
       await admin.query(statement);
     });
-    await meanwhile();
     await allow(name, true);
   };
   return {
-    take: (meanwhile) => alone(`CREATE DATABASE ${name}_copy TEMPLATE ${name}`, meanwhile),
-    async restore(meanwhile) {
+    take: () => alone(`CREATE DATABASE ${name}_copy TEMPLATE ${name}`),
+    async restore() {
       const [is, copy, lost] = [name, `${name}_copy`, `${name}${LOST_SUFFIX}`];
       // Both in one transaction, so that they can be tried again.
       await allow(copy, false);
-      await alone(`ALTER DATABASE ${is} RENAME TO ${lost}; ALTER DATABASE ${copy} RENAME TO ${is}`, meanwhile);
+      await alone(`ALTER DATABASE ${is} RENAME TO ${lost}; ALTER DATABASE ${copy} RENAME TO ${is}`);
       await allow(lost, true);
     },
     close: () => admin.end(),
@@ -138,10 +136,11 @@ function copyOf(databaseUrl: string): LedgerCopy {
 
 /**
  * Restores the ledger alone, as from a backup; documents and Temporal stay. `onRestored` is what an operator does
- * afterwards.
+ * afterwards, who knows the time of the backup.
  */
-export async function restoreLedger(databaseUrl: string, onRestored: () => Promise<unknown>): Promise<void> {
+export async function restoreLedger(databaseUrl: string, onRestored: (at: Date) => Promise<unknown>): Promise<void> {
   const copy = copyOf(databaseUrl);
+  const at = new Date();
   try {
     await copy.take();
     await sleep(COPY_AGE_MS);
@@ -149,34 +148,7 @@ export async function restoreLedger(databaseUrl: string, onRestored: () => Promi
   } finally {
     await copy.close();
   }
-  await onRestored();
-}
-
-/**
- * Restores ledger and documents together while no worker runs, as from a snapshot of a whole machine. `onRestored` runs
- * before the workers start again. Temporal stays.
- */
-export async function restoreTogether(
-  { databaseUrl, documentsRoot, workers }: { databaseUrl: string; documentsRoot: string; workers: Workers },
-  onRestored: () => Promise<unknown>,
-): Promise<void> {
-  const copy = copyOf(databaseUrl);
-  const documents = `${documentsRoot}-copy`;
-  try {
-    // A file that is being written has a temporary name, which may be gone a moment later.
-    const filter = (name: string) => !basename(name).startsWith('.incoming-');
-    await copy.take(() => cp(documentsRoot, documents, { recursive: true, filter }));
-    await sleep(COPY_AGE_MS);
-    await workers.whileStopped(async () => {
-      await copy.restore(async () => {
-        await rename(documentsRoot, `${documentsRoot}-lost`);
-        await rename(documents, documentsRoot);
-      });
-      await onRestored();
-    });
-  } finally {
-    await copy.close();
-  }
+  await onRestored(at);
 }
 
 /** Retries: PostgreSQL may be starting, or end this session. */
