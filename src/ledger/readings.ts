@@ -1,5 +1,6 @@
 /** Readings of a company's certificates and of its clients' IRMs, at one time by one reader. */
-import { companyKey, type Company } from './exporters/exporters';
+import { companyOf } from '../domain/identity';
+import type { Company } from './exporters/exporters';
 import { MS } from './paging';
 import type { Queryable } from './pool';
 
@@ -21,7 +22,7 @@ export async function beginReading(
   db: Queryable,
   company: Company,
 ): Promise<{ readingId: string; beganAt: Date } | null> {
-  const key = companyKey(company);
+  const key = companyOf(company);
   await db.query(
     `UPDATE readings SET ended_at = clock_timestamp(), problem = 'its reader ended before it did'
       WHERE mode = $1 AND iec = $2 AND ended_at IS NULL AND began_at < clock_timestamp() - ${LEASE}`,
@@ -72,7 +73,7 @@ export async function lastWholeReading(db: Queryable, company: Company): Promise
             -- A worker's clock may have been ahead of PostgreSQL's.
             to_char(max(least(to_date, (began_at AT TIME ZONE 'Asia/Kolkata')::date)), 'YYYY-MM-DD') AS "readUpTo"
        FROM readings WHERE mode = $1 AND iec = $2 AND problem IS NULL AND to_date IS NOT NULL`,
-    [company.mode, companyKey(company)],
+    [company.mode, companyOf(company)],
   );
   return rows[0] ?? { wholeAt: null, readUpTo: null };
 }

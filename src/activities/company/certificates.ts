@@ -13,7 +13,7 @@ import type { Mode } from '../../domain/names';
 import { counted } from '../../domain/text';
 import { saveCertificates, vanishedCertificates } from '../../ledger/certificates/certificates';
 import { callableClients, type Company } from '../../ledger/exporters/exporters';
-import { learnLate } from '../../ledger/filings/late';
+import { learnLate, type Reopened } from '../../ledger/filings/late';
 import { withTransaction } from '../../ledger/pool';
 import { endReading, lastWholeReading, readClock } from '../../ledger/readings';
 import { judgeVanished } from '../../ledger/reconciliation/vanished';
@@ -56,9 +56,10 @@ export function readCertificates(
     const { from, to } = listed;
     const read = from && to ? { from: isoFromFilingDate(from), to: isoFromFilingDate(to) } : null;
     const numbers = [...listed.numbers];
-    return withTransaction(pool, async (client) => {
+    let reopened: Reopened[] = [];
+    const result = await withTransaction(pool, async (client) => {
       // It locks filings, which come first in the order of locks.
-      await learnLate(client, { mode, iec });
+      ({ reopened } = await learnLate(client, { mode, iec }));
       const vanished = read ? await vanishedCertificates(client, { mode, iec, ...read, listed: numbers }) : [];
       const missing = vanished.filter(({ acknowledged }) => !acknowledged);
       await judgeVanished(client, { mode, iec, vanished: missing, listed: numbers });
@@ -69,8 +70,10 @@ export function readCertificates(
         return TOOK_TOO_LONG;
       logger.info({ exporterId, ...read, certificates: numbers.length, whole, problem }, 'certificates were read');
       const wasRead = read && problem === null ? { ...read, readAt: beganAt.getTime() } : null;
-      return { ...result, state: failure ? 'failed' : 'read', failure, read: wasRead };
+      return { ...result, state: failure ? 'failed' : 'read', failure, read: wasRead } as const;
     });
+    for (const { filingId } of reopened) await deps.pokeOrStart(filingId);
+    return result;
   });
 }
 

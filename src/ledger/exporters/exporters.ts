@@ -234,10 +234,6 @@ export interface Company {
   exporterId: string;
 }
 
-/** The company's part of fingerprints, and of readings: the IEC, or the client while it is not known. */
-export const companyKey = ({ iec, exporterId }: Pick<Company, 'iec' | 'exporterId'>): string =>
-  iec ?? `exporter:${exporterId}`;
-
 /** SQL: the ids of a company's clients, by its mode, IEC and client. */
 export const clientsOfCompany = (mode: string, iec: string, exporterId: string): string =>
   `(SELECT exporter_id FROM exporters WHERE (mode = ${mode} AND iec = ${iec}) OR exporter_id = ${exporterId})`;

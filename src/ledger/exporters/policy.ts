@@ -1,8 +1,10 @@
 /** Whether an exporter's filings need a second person's approval. A change applies to filings made after it. */
 import type { Principal } from '../../domain/principal';
-import { checkGrant, VALID_FOR, writeGrant } from '../principals/grants';
-import { shownPolicy } from '../principals/shown';
 import type { Queryable } from '../pool';
+
+/** SQL: whether principal `p` is an admin now, who may see exporter $1. */
+const IS_ADMIN = `p.removed_at IS NULL AND (p.expires_at IS NULL OR p.expires_at > clock_timestamp()) AND 'admin' = ANY (p.roles)
+  AND (p.exporters IS NULL OR lower($1) = ANY (p.exporters))`;
 
 /**
  * Switches the approval policy. One person suffices to require approval; two principals within a day to drop it
@@ -25,38 +27,44 @@ export async function setApprovalPolicy(
   );
   const required = approval === 'required';
   if ((rows[0]?.required ?? false) === required) return 'unchanged';
-  const shown = shownPolicy(exporterId, approval);
-  const deed = { action: 'policy' as const, exporterId, filingId: null, shown };
-  const grantId = principal ? await writeGrant(client, principal, deed) : null;
-  const granted = grantId === null ? null : await checkGrant(client, grantId, deed);
-  if (typeof granted === 'string') return { refused: granted };
-  let second: string | null = null;
-  if (approval === 'off') {
-    if (!granted)
+  if (principal && !(await isAdmin(client, exporterId, principal.principalId)))
+    return { refused: `${principal.name} is no admin of this exporter` };
+  const note = (asked: boolean, second: string | null) =>
+    client.query(
+      `INSERT INTO policy_changes (exporter_id, approval, changed_by, principal_id, asked, second_id, changed_at)
+       VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp())`,
+      [exporterId, approval, principal?.name ?? by, principal?.principalId ?? null, asked, second],
+    );
+  if (required) {
+    await note(false, null);
+  } else {
+    if (!principal)
       return { refused: 'it takes two principals to switch it off, each with its token (EBRC_TOKEN, or the HTTP API)' };
-    second = await askedBefore(client, { ...deed, principalId: granted.principalId });
-    if (second === null) return 'asked';
+    const first = await askedBefore(client, exporterId, principal.principalId);
+    await note(first === null, first);
+    if (first === null) return 'asked';
   }
   await client.query('UPDATE exporters SET requires_approval = $2 WHERE exporter_id = $1', [exporterId, required]);
-  await client.query(
-    `INSERT INTO policy_changes (exporter_id, approval, changed_by, grant_id, second_grant_id) VALUES ($1, $2, $3, $4, $5)`,
-    [exporterId, approval, granted?.by ?? by, grantId, second],
-  );
   return 'changed';
 }
 
-/** The grant of another principal who asked for the same within a day and after the last change of the policy. */
-async function askedBefore(
-  client: Queryable,
-  { principalId, ...deed }: { principalId: string } & Parameters<typeof checkGrant>[2],
-): Promise<string | null> {
+async function isAdmin(client: Queryable, exporterId: string, principalId: string): Promise<boolean> {
+  const { rowCount } = await client.query(`SELECT FROM principals p WHERE p.principal_id = $2 AND ${IS_ADMIN}`, [
+    exporterId,
+    principalId,
+  ]);
+  return rowCount === 1;
+}
+
+/** Another admin who asked to switch it off within a day and after the last change, and who still is a principal. */
+async function askedBefore(client: Queryable, exporterId: string, principalId: string): Promise<string | null> {
   const { rows } = await client.query<{ id: string }>(
-    `SELECT grant_id AS id FROM grants g WHERE action = 'policy' AND exporter_id = $1 AND shown = $2 AND principal_id <> $3
-        AND granted_at > now() - ${VALID_FOR}
-        AND granted_at > coalesce((SELECT max(changed_at) FROM policy_changes c WHERE c.exporter_id = $1), '-infinity')
-      ORDER BY granted_at DESC`,
-    [deed.exporterId, deed.shown, principalId],
+    `SELECT c.principal_id AS id FROM policy_changes c JOIN principals p USING (principal_id)
+      WHERE c.exporter_id = $1 AND c.asked AND c.approval = 'off' AND c.principal_id <> $2
+        AND c.changed_at > clock_timestamp() - interval '1 day' AND p.created_at <= c.changed_at AND ${IS_ADMIN}
+        AND c.change_id > coalesce((SELECT max(l.change_id) FROM policy_changes l WHERE l.exporter_id = $1 AND NOT l.asked), 0)
+      ORDER BY c.change_id DESC LIMIT 1`,
+    [exporterId, principalId],
   );
-  for (const { id } of rows) if (typeof (await checkGrant(client, id, deed)) !== 'string') return id;
-  return null;
+  return rows[0]?.id ?? null;
 }

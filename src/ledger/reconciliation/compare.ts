@@ -2,7 +2,8 @@
 import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { CANCELLED, NOBODYS, ROW_OF_CERTIFICATE } from '../certificates/certificates';
-import { clientsOfCompany, companyKey, type Company } from '../exporters/exporters';
+import { companyOf } from '../../domain/identity';
+import { clientsOfCompany, type Company } from '../exporters/exporters';
 import { withTransaction, type Queryable } from '../pool';
 import { mergeFindings } from './findings';
 
@@ -18,7 +19,7 @@ export interface CompareArgs extends Company {
 export async function compareCompany(pool: pg.Pool, args: CompareArgs) {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 7))', [
-      `reconcile/${args.mode}/${companyKey(args)}`,
+      `reconcile/${args.mode}/${companyOf(args)}`,
     ]);
     await client.query(CURRENT_FINDINGS);
     await client.query(READ_WINDOWS);
@@ -82,12 +83,12 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
   await insert(
     `SELECT 'ours_not_theirs', c.ebrc_number, coalesce(f.exporter_id, c.exporter_id), c.ebrc_number, r.filing_id, r.source_row,
             r.mapping->>'irmNumber', coalesce(c.issued_on, ${dayOf('c.first_seen_at')}), coalesce(r.amount, c.amount),
-            coalesce(r.currency, c.currency), ${OUR_ROW}, NULL,
+            coalesce(r.currency, c.currency), ${OUR_ROW}, NULL::jsonb,
             'fetch-details lists it no more; it last did on ' || to_char(c.seen_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD')
        FROM ${COVERED} WHERE NOT v.seen
      UNION ALL
      SELECT 'ours_not_theirs', r.ebrc_number, f.exporter_id, r.ebrc_number, r.filing_id, r.source_row, r.mapping->>'irmNumber',
-            ${dayOf('r.settled_at')}, r.amount, r.currency, ${OUR_ROW}, NULL, 'fetch-details never listed it'
+            ${dayOf('r.settled_at')}, r.amount, r.currency, ${OUR_ROW}, NULL::jsonb, 'fetch-details never listed it'
        FROM filing_rows r JOIN filings f USING (filing_id)
       WHERE r.mode = $1 AND r.iec = $2 AND r.state = 'certified'
         AND NOT EXISTS (SELECT FROM certificates c WHERE ${ROW_OF_CERTIFICATE})

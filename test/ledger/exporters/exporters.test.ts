@@ -3,15 +3,17 @@ import {
   exportersAfter,
   findExporter,
   getExporter,
+  learnIec,
   listExporters,
   needExporter,
   noteIrmsRefreshed,
   saveExporter,
   type CustomerRecord,
 } from '../../../src/ledger/exporters/exporters';
-import { customerRecord, irmRecord } from '../filing-support';
+import { withTransaction } from '../../../src/ledger/pool';
+import { customerRecord, irmRecord, readIrms, tell } from '../filed';
 import { useTestDatabase } from '../../support/postgres';
-import { countIrms, heldIrms, listIrms, saveIrms, type IrmRecord } from '../../../src/ledger/exporters/irms';
+import { countIrms, heldIrms, listIrms, type IrmRecord } from '../../../src/ledger/exporters/irms';
 
 const database = useTestDatabase();
 
@@ -30,7 +32,6 @@ it('keeps what the service returned', async () => {
   const record = customer();
   expect(await save(record)).toEqual({
     exporterId: record.id,
-    partyId: expect.any(Number) as number,
     mode: 'test',
     name: 'Asha Exports',
     email: record.email,
@@ -109,6 +110,45 @@ it('reports what to do about an unknown exporter', async () => {
   await expect(needExporter(database.pool, 'nobody')).rejects.toThrow(/nobody is not in this ledger.*DATABASE_URL/u);
 });
 
+const learn = (args: Parameters<typeof learnIec>[1]) => withTransaction(database.pool, (client) => learnIec(client, args));
+
+describe('the IEC of an exporter', () => {
+  const [ENTERED, SHOWN] = ['AAGCM4521K', 'BBGCM4521K'];
+  const iecOf = async (exporterId: string) => (await getExporter(database.pool, exporterId))?.iec;
+  const differences = (exporterId: string) =>
+    database.select(
+      `SELECT ours->>'iec' AS ours, theirs->>'iec' AS theirs FROM findings WHERE kind = 'iec_differs' AND exporter_id = $1 AND closed_at IS NULL`,
+      exporterId,
+    );
+
+  it('is that of its IRMs, whatever was entered for it before or is later', async () => {
+    const { exporterId } = await save(customer());
+    expect(await learn({ exporterId, iec: SHOWN, source: 'irms' })).toBe('learned');
+    expect(await learn({ exporterId, iec: ` ${SHOWN.toLowerCase()} `, source: 'irms' })).toBe('known');
+    await save({ ...customer({ id: exporterId }), iec: ENTERED }, 2);
+    expect(await iecOf(exporterId)).toBe(SHOWN);
+    expect(await differences(exporterId)).toEqual([{ ours: SHOWN, theirs: ENTERED }]);
+    // Entered as it is, nothing differs any more.
+    await save({ ...customer({ id: exporterId }), iec: SHOWN }, 3);
+    expect(await differences(exporterId)).toEqual([]);
+  });
+
+  it('is not that of a status record where another one has shown another', async () => {
+    const { exporterId } = await save({ ...customer(), iec: null });
+    expect(await learn({ exporterId, iec: ENTERED, source: 'status' })).toBe('learned');
+    expect(await learn({ exporterId, iec: SHOWN, source: 'status' })).toBe('differs');
+    expect(await iecOf(exporterId)).toBe(ENTERED);
+  });
+
+  it('stays that of its held rows: another one is refused with a finding', async () => {
+    const { exporterId } = await save(customer());
+    const rows = [{ becomes: { certificate: 'EB-HELD' } }];
+    await tell(database, { reference: 'HELD', madeAt: at(0), hours: 1, rows, exporterId, iec: ENTERED });
+    expect(await learn({ exporterId, iec: SHOWN, source: 'irms' })).toBe('differs');
+    expect([await iecOf(exporterId), await differences(exporterId)]).toEqual([ENTERED, [{ ours: ENTERED, theirs: SHOWN }]]);
+  });
+});
+
 describe('IRMs of an exporter', () => {
   let exporterId: string;
   /** Every exporter has its own: the IRMs of one IEC's clients are held together. */
@@ -128,13 +168,15 @@ describe('IRMs of an exporter', () => {
   };
 
   const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 6, minute));
-  const save = (records: Partial<IrmRecord>[], minute: number) =>
-    saveIrms(
-      database.pool,
-      exporterId,
+  const save = (records: Partial<IrmRecord>[], minute: number, whole = false) =>
+    readIrms(
+      database,
       records.map((record) => ({ ...RECORD, iecCode, ...record })),
       at(minute),
+      { exporterId, whole },
     );
+  const held = (irmKey = 'HDFCIRM1', of = exporterId) =>
+    heldIrms(database.pool, { mode: 'test', iec: iecCode, exporterId: of }, [irmKey]);
   const history = () =>
     database.select(
       'SELECT what, available::text AS available, seen_at AS "seenAt" FROM irm_changes WHERE exporter_id = $1 ORDER BY change_id',
@@ -148,7 +190,7 @@ describe('IRMs of an exporter', () => {
     );
     expect(result).toEqual({ count: 4, changed: [] });
     expect(await countIrms(database.pool, [exporterId])).toEqual(new Map([[exporterId, 4]]));
-    expect(await heldIrms(database.pool, exporterId, [' hdfcirm1 '])).toHaveLength(4);
+    expect(await held()).toHaveLength(4);
   });
 
   it('reads ISO dates as the Indian day, so that both forms are one remittance', async () => {
@@ -160,8 +202,7 @@ describe('IRMs of an exporter', () => {
 
   it('keeps a record whose date nobody can read, and claims no date for it', async () => {
     await save([{ irmIssueDate: 'soon', remittanceDate: null }, { irmIssueDate: null }], 0);
-    const held = await heldIrms(database.pool, exporterId, ['HDFCIRM1']);
-    expect(held.map(({ issueDate }) => issueDate)).toEqual([null, null]);
+    expect((await held()).map(({ issueDate }) => issueDate)).toEqual([null, null]);
   });
 
   it('keeps the history of balances, and writes nothing for a list that is the same', async () => {
@@ -191,13 +232,12 @@ describe('IRMs of an exporter', () => {
   it('does not let an older reading overwrite a newer one', async () => {
     await save([{ irmAvailableAmt: 100 }], 5);
     expect(await save([{ irmAvailableAmt: 250_000 }], 4)).toEqual({ count: 1, changed: [] });
-    const [held] = await heldIrms(database.pool, exporterId, ['HDFCIRM1']);
-    expect(held).toMatchObject({ available: '100', readAt: at(5).getTime() });
+    expect((await held())[0]).toMatchObject({ available: '100', readAt: at(5).getTime() });
   });
 
   it('gives the balance rules exact amounts, and works out what the service left out', async () => {
     await save([{ remittanceFCCAmount: 84_300.55, irmAvailableAmt: null, irmUtilizedAmt: 300.05 }], 0);
-    expect(await heldIrms(database.pool, exporterId, ['HDFCIRM1'])).toEqual([
+    expect(await held()).toEqual([
       {
         irmNumber: 'HDFCIRM1',
         irmAdCode: '0510060',
@@ -210,6 +250,8 @@ describe('IRMs of an exporter', () => {
         available: '84000.5',
         status: 'fresh',
         readAt: at(0).getTime(),
+        irmKey: 'HDFCIRM1',
+        missing: false,
       },
     ]);
   });
@@ -221,7 +263,8 @@ describe('IRMs of an exporter', () => {
     expect(await history()).toHaveLength(2_500);
   });
 
-  it('holds the IRMs of a party once, as the client that read them last has them', async () => {
+  it('holds the IRMs of a company once, as the client that read them last has them', async () => {
+    await learn({ exporterId, iec: iecCode, source: 'irms' });
     await save([{ irmAvailableAmt: 9_000 }], 1);
     const first = exporterId;
     const second = { ...customerRecord(randomUUID()), iec: iecCode };
@@ -229,14 +272,32 @@ describe('IRMs of an exporter', () => {
     exporterId = second.id;
     await save([{ irmNumber: 'hdfc irm1', irmAvailableAmt: 8_000 }, { irmNumber: 'OTHER' }], 2);
     for (const each of [first, second.id]) {
-      expect(await heldIrms(database.pool, each, ['HDFCIRM1'])).toMatchObject([{ available: '8000' }]);
+      expect(await held('HDFCIRM1', each)).toMatchObject([{ available: '8000' }]);
     }
+  });
+
+  it('marks as missing what a whole list lacks, with its balance gone, and lists it again where it comes back', async () => {
+    await save([{}, { irmNumber: 'STAYS' }], 0, true);
+    const { changed } = await save([{ irmNumber: 'STAYS' }], 1, true);
+    expect(changed).toEqual([{ irmNumber: 'HDFCIRM1', what: ['missing'] }]);
+    expect(await held()).toMatchObject([{ missing: true, available: null }]);
+    expect(await held('STAYS')).toMatchObject([{ missing: false }]);
+    expect((await save([{ irmNumber: 'STAYS' }], 2, true)).changed).toEqual([]);
+    await save([{}], 3);
+    expect(await held()).toMatchObject([{ missing: false, available: '250000' }]);
+    expect((await history()).map(({ what }) => what)).toEqual(['first_seen', 'first_seen', 'missing', 'balance']);
+  });
+
+  it('takes a number whose bank has merged for one IRM: its old record is missing, and only the new one counts', async () => {
+    await save([{}], 0, true);
+    await save([{ remittanceAdCode: '6390104', ifscCode: 'ICIC0000104' }], 1, true);
+    expect(await held()).toMatchObject([{ irmAdCode: '6390104', missing: false }]);
   });
 
   it('does not take a missing remittance amount for 0', async () => {
     const unknown = { remittanceFCCAmount: null, irmAvailableAmt: null };
     await save([unknown, { ...unknown, irmIssueDate: '13052026', irmAvailableAmt: 500 }], 0);
-    expect(await heldIrms(database.pool, exporterId, ['HDFCIRM1'])).toMatchObject([
+    expect(await held()).toMatchObject([
       { amount: null, available: null },
       { amount: null, available: '500' },
     ]);
