@@ -30,7 +30,7 @@ export interface FilingSummary {
   declaration: string | null;
   madeBy: string | null;
   madeAt: string | null;
-  /** Why it waits, or waited, for an approval: policy, maker, duplicate or evidence. */
+  /** Why it waits, or waited, for an approval: policy, maker or duplicate; null: nobody asked for one. */
   approval: string | null;
   approvedAt: string | null;
   corrects: string | null;
@@ -98,8 +98,14 @@ export interface EvidenceView {
   settledAt: string | null;
   names: string[];
   entries: { name: string; text: string }[];
-  /** Balances before and after, as the reading has them. */
-  balances: unknown;
+  /** Of each IRM of the filing before the attempt, and as last read. */
+  balances: {
+    irmNumber: string;
+    before: string | null;
+    beforeAt: string | null;
+    now: string | null;
+    nowAt: string | null;
+  }[];
 }
 
 export interface DecisionView {
@@ -165,10 +171,10 @@ export interface Standing {
 
 /** The commands that may be used on a filing next. */
 export function actionsOf({ state, closed, asked, unsent, overdue, ...filing }: Standing): Action[] {
-  const waits = state === 'awaiting_approval' && !filing.approved;
+  const waits = state === 'awaiting_approval' && asked;
   const may: Record<Action, boolean> = {
     approve: waits,
-    resolve: !closed && ((asked && !unsent) || (waits && filing.approval === 'evidence')),
+    resolve: !closed && ((asked && !unsent) || (waits && isBesideEvidence(filing))),
     abandon: !closed && unsent,
     correct: filing.correctable,
     credentials: state === 'needs_credentials',
@@ -176,6 +182,10 @@ export function actionsOf({ state, closed, asked, unsent, overdue, ...filing }: 
   };
   return ACTIONS.filter((action) => may[action]);
 }
+
+/** It waits for an approval because something stands against sending it, and for nothing else. */
+const isBesideEvidence = ({ approval, approved }: Pick<Standing, 'approval' | 'approved'>): boolean =>
+  approval === null || approved;
 
 /** How long the authority usually takes to answer. */
 const USUAL_ANSWER_MS = 7_200_000;
@@ -206,13 +216,13 @@ export function waitingOf(
 }
 
 function subjectOf(filing: Standing, counts: Pick<Counts, 'rows' | 'archived' | 'errored'>): string {
-  const { state, asked, approval, pause } = filing;
+  const { state, asked, pause } = filing;
   const paused = pause === null ? undefined : PAUSES[pause];
   switch (state) {
     case 'checking':
       return paused ?? 'the check against balances and earlier filings';
     case 'awaiting_approval':
-      return approval === 'evidence'
+      return isBesideEvidence(filing)
         ? 'two persons who look at what speaks against sending it'
         : 'the approval of somebody other than its maker';
     case 'processing':

@@ -1,12 +1,12 @@
 /** What persons can decide about a filing now, and what they are shown. */
-import { approversNeeded, type ApprovalFacts, type NotFiledFacts } from '../../domain/filing/decision';
+import type { ApprovalFacts, NotFiledFacts } from '../../domain/filing/decision';
 import { evidenceName, NO_READING } from '../../domain/filing/evidence';
 import { verdictOf, type SendResult } from '../../domain/filing/verdicts';
 import { HOUR_MS } from '../../domain/dates';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import type { LockedFiling } from './lock';
-import { standsAgainst } from './send-conditions';
+import { standsAgainst, type Against } from './send-conditions';
 
 /** Settings that decisions depend on. */
 export interface DecisionSettings {
@@ -92,6 +92,12 @@ function refusalOf({ attempt, verdict, settled, overdue, sent }: AttemptRead): s
   return verdict === 'accepted' && !overdue ? 'the service accepted it, and its outcome is not overdue' : null;
 }
 
+/** What approvals are judged by: of a filing as it is locked, or as it is shown. */
+export type ToApprove = Pick<
+  LockedFiling,
+  'filingId' | 'mode' | 'iec' | 'reference' | 'n' | 'approvedEvidence' | 'now'
+>;
+
 /** What approvals depend on, with what stands against sending the filing. */
 export async function approvalFacts(
   client: Queryable,
@@ -108,19 +114,16 @@ export async function approvalFacts(
   );
   const { madeAt = 0, sendable = false } = rows[0] ?? {};
   const pending = approval !== null && approvedAt === null;
-  const names = sendable ? await againstSending(client, filing, settings) : [];
+  const { names } = sendable ? await againstSending(client, filing, settings.settleAfterMs) : { names: [] };
   return { names, pending, makerId, madeAt, singlePerson: settings.singlePerson };
 }
 
 /** What stands against sending a filing: certificates, or that they could not be read for a settle time. */
-async function againstSending(
-  client: Queryable,
-  filing: LockedFiling,
-  { settleAfterMs }: DecisionSettings,
-): Promise<string[]> {
+export async function againstSending(client: Queryable, filing: ToApprove, settleAfterMs: number): Promise<Against> {
   const { mode, iec, now, approvedEvidence } = filing;
-  const { names, readAfter } = await standsAgainst(client, filing, settleAfterMs);
-  if (names.includes(NO_READING) || approvedEvidence.includes(NO_READING)) return names;
+  const against = await standsAgainst(client, filing as LockedFiling, settleAfterMs);
+  const { names, readAfter } = against;
+  if (names.includes(NO_READING) || approvedEvidence.includes(NO_READING)) return against;
   const { rows } = await client.query<{ wholeAt: number | null; failingSince: number | null }>(
     `WITH last_whole AS (SELECT max(began_at) AS at FROM readings WHERE mode = $1 AND iec = $2 AND whole)
      SELECT ${MS('(SELECT at FROM last_whole)')} AS "wholeAt",
@@ -131,8 +134,8 @@ async function againstSending(
   const { wholeAt = null, failingSince = null } = rows[0] ?? {};
   const isRead = wholeAt !== null && wholeAt >= Math.max(now - HOUR_MS, readAfter);
   const isUnreadable = !isRead && failingSince !== null && failingSince < now - settleAfterMs;
-  return isUnreadable ? [...names, NO_READING] : names;
+  return isUnreadable ? { names: [...names, NO_READING], readAfter } : against;
 }
 
 /** Whether certificates can be named for rows that were never sent: something stands against sending it. */
-export const standsInTheWay = (facts: ApprovalFacts): boolean => facts.names.length > 0 && approversNeeded(facts) > 0;
+export const standsInTheWay = ({ names }: ApprovalFacts): boolean => names.length > 0;

@@ -13,7 +13,7 @@ export interface Scope {
 
 /**
  * SQL: rows `r` of a reference ($1 mode, $2 reference) and one number ($3), with their certificates `c`. Of the whole
- * reference ($3 null) a row is left out where a correction has the row of its serial number: that one stands for it.
+ * reference ($3 null) freed rows are left out that a correction files again: its rows stand for them.
  */
 const ROWS = `SELECT r.filing_id AS "filingId", f.n, r.position, r.source_row AS row, (r.mapping->>'serialNo')::int AS "serialNo",
     r.mapping->>'irmNumber' AS "irmNumber", r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",
@@ -21,8 +21,7 @@ const ROWS = `SELECT r.filing_id AS "filingId", f.n, r.position, r.source_row AS
     c.pdf_document AS pdf, c.pdf_sha256 AS sha256, r.errors, r.corrected_by AS "correctedBy"
   FROM filing_rows r JOIN filings f ON f.filing_id = r.filing_id
   LEFT JOIN certificates c ON c.mode = r.mode AND c.iec = r.iec AND c.ebrc_number = r.ebrc_number
-  LEFT JOIN filing_rows s ON s.filing_id = r.corrected_by AND s.mapping->>'serialNo' = r.mapping->>'serialNo'
- WHERE f.mode = $1 AND f.reference = $2 AND (f.n = $3 OR ($3 IS NULL AND s.filing_id IS NULL))`;
+ WHERE f.mode = $1 AND f.reference = $2 AND (f.n = $3 OR ($3 IS NULL AND (r.held OR r.corrected_by IS NULL)))`;
 
 const ORDER = `ORDER BY "serialNo", f.n, r.position`;
 

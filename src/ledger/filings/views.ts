@@ -1,35 +1,51 @@
 /** A complete filing, or a whole reference, as commands, pages and the HTTP API show it. */
 import type { AttemptView, DecisionView, EvidenceView, FilingView } from '../../domain/filing/view';
 import { authorityErrors, type Finding } from '../../domain/rules/finding';
+import { HOUR_MS } from '../../domain/dates';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { filingOfReference, getFiling, type FilingRecord } from './filing';
+import { againstSending } from './in-question';
 import { summaryOf } from './lists';
 import { countsOf, rowsOf, type Scope } from './rows';
 
+/** The settle time of a process that was told none. */
+const SETTLE_MS = 4 * HOUR_MS;
+
 /** One filing; null if the ledger does not hold it. */
-export async function readFilingView(db: Queryable, filingId: string): Promise<FilingView | null> {
+export async function readFilingView(
+  db: Queryable,
+  filingId: string,
+  settleAfterMs = SETTLE_MS,
+): Promise<FilingView | null> {
   const filing = await getFiling(db, filingId);
-  return filing && viewOf(db, filing, filing.n);
+  return filing && viewOf(db, filing, filing.n, settleAfterMs);
 }
 
 /** The whole reference: its newest filing, with the rows, attempts and decisions of all its n. Null: there is none. */
 export async function readReferenceView(
   db: Queryable,
   { mode, reference }: Pick<Scope, 'mode' | 'reference'>,
+  settleAfterMs = SETTLE_MS,
 ): Promise<FilingView | null> {
   const filing = await filingOfReference(db, { mode, reference });
-  return filing && viewOf(db, filing, null);
+  return filing && viewOf(db, filing, null, settleAfterMs);
 }
 
-async function viewOf(db: Queryable, filing: FilingRecord, n: number | null): Promise<FilingView> {
+async function viewOf(
+  db: Queryable,
+  filing: FilingRecord,
+  n: number | null,
+  settleAfterMs: number,
+): Promise<FilingView> {
   const { mode, reference, filingId } = filing;
   const scope = { mode, reference, n };
-  const [rows, attempts, decisions, { evidence, correctedBy }] = await Promise.all([
+  const [rows, attempts, decisions, evidence, correctedBy] = await Promise.all([
     rowsOf(db, scope),
     attemptsOf(db, filingId),
     decisionsOf(db, scope),
-    aboutFiling(db, filing),
+    evidenceOf(db, filing, settleAfterMs),
+    correctionsOf(db, filingId),
   ]);
   return {
     ...summaryOf(filing, countsOf(rows)),
@@ -61,34 +77,48 @@ export async function decisionsOf(db: Queryable, { mode, reference, n }: Scope):
   return rows;
 }
 
-/** What was found of the attempt in question, or against sending, and the corrections. */
-async function aboutFiling(db: Queryable, { filingId, attempt }: FilingRecord) {
-  const { rows } = await db.query<{
-    evidence: (Partial<EvidenceView> & { names?: string[] }) | null;
-    settledAt: string | null;
-    correctedBy: string[];
-  }>(
-    `SELECT a.evidence, ${ISO("a.marked_at + a.settle_ms * interval '1 ms'")} AS "settledAt",
-            ARRAY(SELECT c.filing_id FROM filings c WHERE c.corrects = $1 ORDER BY c.n) AS "correctedBy"
-       FROM (SELECT) AS one LEFT JOIN attempts a ON a.filing_id = $1 AND a.number = $2 AND a.verdict <> 'sending'`,
-    [filingId, attempt],
+/** The corrections of a filing. */
+async function correctionsOf(db: Queryable, filingId: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    'SELECT filing_id AS id FROM filings WHERE corrects = $1 ORDER BY n',
+    [filingId],
   );
-  const { evidence = null, settledAt = null, correctedBy = [] } = rows[0] ?? {};
-  const { readAt = null, names = [], entries = [], balances = null } = evidence ?? {};
-  const about = { attempt, readAt, settledAt, names, entries, balances };
-  return { evidence: settledAt === null ? null : about, correctedBy };
+  return rows.map(({ id }) => id);
 }
 
-/** The attempt in question of filings, with the names of what was found of it. */
-export async function evidenceNames(
-  db: Queryable,
-  filingIds: readonly string[],
-): Promise<Map<string, { attempt: number; names: string[] }>> {
-  if (filingIds.length === 0) return new Map();
-  const { rows } = await db.query<{ filingId: string; attempt: number; names: string[] }>(
-    `SELECT filing_id AS "filingId", number AS attempt, ARRAY(SELECT jsonb_array_elements_text(evidence -> 'names')) AS names
-       FROM attempts WHERE filing_id = ANY($1) AND verdict IN ('unknown', 'accepted')`,
-    [filingIds],
+/** What speaks against "not filed" or, while it waits for an approval, against sending it; null: nothing does. */
+async function evidenceOf(db: Queryable, filing: FilingRecord, settleAfterMs: number): Promise<EvidenceView | null> {
+  const { filingId, attempt, state, approved } = filing;
+  if (attempt !== null) return evidenceOfAttempt(db, filingId, attempt);
+  if (state !== 'awaiting_approval' || (approved && !filing.asked)) return null;
+  const { names } = await againstSending(db, { ...filing, now: Date.now() }, settleAfterMs);
+  const { rows } = await db.query<{ name: string; text: string }>(
+    `SELECT name, coalesce('certificate ' || c.ebrc_number || ' of document ' || coalesce(c.document_no, '?') || ', '
+              || coalesce(c.amount::text, '?') || ' ' || coalesce(c.currency, '') || ', dated ' || coalesce(c.ebrc_date, '?'),
+            'the certificates could not be read whole') AS text
+       FROM unnest($1::text[]) AS name LEFT JOIN certificates c ON c.mode = $2 AND c.iec = $3 AND 'certificate:' || c.ebrc_number = name`,
+    [names, filing.mode, filing.iec],
   );
-  return new Map(rows.map(({ filingId, ...found }) => [filingId, found]));
+  return { attempt: null, readAt: null, settledAt: null, names, entries: rows, balances: [] };
+}
+
+async function evidenceOfAttempt(db: Queryable, filingId: string, attempt: number): Promise<EvidenceView | null> {
+  const { rows } = await db.query<{
+    evidence: Partial<EvidenceView> | null;
+    settledAt: string;
+    balances: EvidenceView['balances'];
+  }>(
+    `SELECT a.evidence, ${ISO("(a.marked_at + a.settle_ms * interval '1 ms')")} AS "settledAt",
+            (SELECT coalesce(jsonb_agg(jsonb_build_object('irmNumber', k.number, 'before', a.balances -> k.irm_key ->> 'available',
+                'beforeAt', a.balances -> k.irm_key ->> 'readAt', 'now', i.now, 'nowAt', i.at) ORDER BY k.number), '[]')
+               FROM (SELECT irm_key, min(mapping ->> 'irmNumber') AS number FROM filing_rows WHERE filing_id = $1 GROUP BY irm_key) AS k
+               LEFT JOIN LATERAL (SELECT sum(available)::text AS now, ${ISO('min(read_at)')} AS at FROM irms i
+                  WHERE i.exporter_id = a.exporter_id AND i.irm_key = k.irm_key AND i.missing_since IS NULL) AS i ON true) AS balances
+       FROM attempts a WHERE a.filing_id = $1 AND a.number = $2 AND a.verdict <> 'sending'`,
+    [filingId, attempt],
+  );
+  const [found] = rows;
+  if (!found) return null;
+  const { readAt = null, names = [], entries = [] } = found.evidence ?? {};
+  return { attempt, readAt, settledAt: found.settledAt, names, entries, balances: found.balances };
 }

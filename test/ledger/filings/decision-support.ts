@@ -153,7 +153,7 @@ export async function step(pool: pg.Pool, { filingId }: Made, settings: Partial<
   });
 }
 
-/** Moves what was said so far into the past. The ledger keeps decisions unchanged, so its trigger is set aside for it. */
+/** Moves what was said so far into the past. A trigger keeps decisions unchanged, so it is set aside for it. */
 export async function daysAgo(pool: pg.Pool, days: number): Promise<void> {
   await pool.query('ALTER TABLE decisions DISABLE TRIGGER decisions_unchanged');
   await pool.query(`UPDATE decisions SET at = at - $1 * interval '1 day' WHERE outcome IS NULL`, [days]);
