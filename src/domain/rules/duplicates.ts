@@ -31,13 +31,15 @@ export interface LetIn {
 }
 
 /**
- * Lets the permitted rows pass, each with a warning, and refuses the others.
+ * Lets the permitted rows pass, each with a warning, and refuses the others. An objection by nothing but what an
+ * earlier one to the row names is not told: a mapping that is held mostly overdraws its document too.
  * @returns letIn by position
  */
 export function judgeObjections(
-  objections: readonly Objection[],
+  all: readonly Objection[],
   permitted: readonly PermittedDuplicate[],
 ): { findings: Finding[]; letIn: Map<number, LetIn> } {
+  const objections = all.filter((one, at) => !all.slice(0, at).some((earlier) => tells(earlier, one)));
   const permits = new Map(permitted.map((permit) => [permit.row, permit]));
   const stuck = new Set(objections.filter(({ unknown }) => unknown).map(({ row }) => row));
   const option = allowDuplicate(objections.map(({ row }) => row).filter((row) => !stuck.has(row)));
@@ -45,7 +47,7 @@ export function judgeObjections(
   const findings = objections.map((objection): Finding => {
     const { position, row, code, message, filings, certificates, unknown } = objection;
     const permit = permits.get(row);
-    const against = [...filings, ...certificates];
+    const against = namesOf(objection);
     const finding = {
       ...errorAt(row, null, code, message),
       ...(filings[0] !== undefined && { filingId: filings[0] }),
@@ -62,6 +64,14 @@ export function judgeObjections(
     return { ...finding, message: `${message} ${advice}`, allowDuplicate: option };
   });
   return { findings, letIn };
+}
+
+const namesOf = ({ filings, certificates }: Objection): string[] => [...filings, ...certificates];
+
+function tells(earlier: Objection, other: Objection): boolean {
+  if (earlier.position !== other.position || (other.unknown && !earlier.unknown)) return false;
+  const told = namesOf(earlier);
+  return namesOf(other).every((name) => told.includes(name));
 }
 
 /** The most rows of one range; a filing has far fewer. */

@@ -60,7 +60,7 @@ export async function plannedRows(db: Queryable, filingId: string): Promise<Mapp
   return rows;
 }
 
-/** Whether the exporter's IRMs were read within minutes, and since the last certificate that was counted beside them. */
+/** Whether the IRMs were read within minutes, and since the last certificate that was counted beside them. */
 async function wasReadAfresh(client: Queryable, exporterId: string, certifiedAt: number): Promise<boolean> {
   const { rows } = await client.query<{ afresh: boolean }>(
     `SELECT coalesce(irms_refreshed_at > clock_timestamp() - $2::float8 * interval '1 ms' AND ${MS('irms_refreshed_at')} > $3, false) AS afresh

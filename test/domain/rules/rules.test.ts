@@ -114,11 +114,11 @@ describe('rules between rows', () => {
     );
   });
 
-  test('rows of several submissions may count beyond 999: each submission numbers its own', () => {
+  test('more rows than one filing has are refused with the row to cut at', () => {
     const rows = Array.from({ length: 1_000 }, (_, at) =>
       mappingRow({ serialNo: at + 1, irmNumber: `IRM${at}`, sbCumInvoiceNumber: `${at + 1}` }, at + 2),
     );
-    expect(brief(checkRows(rows))).toEqual([]);
+    expect(brief(checkRows(rows))).toEqual(['error 1001 null too_many_rows']);
     expect(brief(checkRows(rows.slice(1)))).toEqual(['warning 1001 serialNo serial_range']);
   });
 
