@@ -1,7 +1,5 @@
 import type pg from 'pg';
-import { attemptIdOf } from '../src/domain/filing/attempt';
-import { certificateIdentity, comparableText, irmIdentity } from '../src/domain/identity';
-import { fingerprintOf } from '../src/ledger/rows/live-mappings';
+import { documentKey, fingerprintOf, irmKey } from '../src/domain/identity';
 import { withTransaction } from '../src/ledger/pool';
 import { mapping } from './sample-mapping';
 
@@ -46,14 +44,7 @@ export async function fillLedger(pool: pg.Pool, { rows, exporters = 1_000, open 
     for (const statement of statementsFor(exporters)) await client.query(statement);
     for (const index of indexes) await client.query(index);
   });
-  await pool.query(
-    `SELECT setval(pg_get_serial_sequence('parties', 'party_id'), $1), setval(pg_get_serial_sequence('snapshots', 'snapshot_id'), $2)`,
-    [exporters, Math.ceil(rows / ROWS_PER_FILING)],
-  );
-  await pool.query(
-    'UPDATE ledger_identity SET send_number = (SELECT max(number) FROM sends), sends_seen = (SELECT max(number) FROM sends)',
-  );
-  await pool.query('UPDATE event_feed SET position = (SELECT max(position) FROM events)');
+  await pool.query('UPDATE ledger SET feed_position = (SELECT max(position) FROM events)');
   await analyze(pool);
   await checkIdentities(pool);
 }
@@ -91,138 +82,107 @@ const SAMPLE = mapping();
 const dayOf = (time: string) => `to_char(${time} AT TIME ZONE 'Asia/Kolkata', 'DDMMYYYY')`;
 const issuedOn = (time: string) => `(${time} AT TIME ZONE 'Asia/Kolkata')::date`;
 
+/** The company of the nth exporter. */
+const iecOf = (nth: string) => `'I' || lpad(${nth}::text, 9, '0')`;
+
 /** Filings, and as `filled` each of their rows with what other tables repeat of it. */
 const FILINGS_WITH_ROWS = `
   INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind)
     SELECT filing_id, (SELECT jsonb_agg(jsonb_build_object('row', p + 2, 'mapping', '${JSON.stringify(SAMPLE)}'::jsonb || jsonb_build_object(
              'irmNumber', 'IRM' || lpad((k * 3 + p / 4)::text, 10, '0'), 'sbCumInvoiceNumber', 'B' || (k * ${ROWS_PER_FILING} + p))))
              FROM generate_series(0, ${ROWS_PER_FILING - 1}) AS p), ${ROWS_PER_FILING}, 'json' FROM made;
-  INSERT INTO filings (filing_id, mode, exporter_id, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration, channel,
-      state, seq, due_at, made_by, made_at, declared_by, changed_at, closed_at)
-    SELECT filing_id, 'test', exporter_id, 'REF-' || k, 1, 'file/test/REF-' || k, md5(filing_id), filing_id, ${SAMPLE.uploadType}, 'Y', 'push',
-           state, 6, CASE WHEN state NOT LIKE '%certified' THEN now() + interval '1 hour' END, 'maker', made_at, 'maker', made_at,
+  INSERT INTO filings (filing_id, mode, exporter_id, iec, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration, channel,
+      declared_by, made_by, made_at, state, since, moves, due_at, checked_at, reserved_at, closed_at)
+    SELECT filing_id, 'test', exporter_id, ${iecOf('party')}, 'REF-' || k, 1, 'file/test/REF-' || k, md5(filing_id), filing_id,
+           ${SAMPLE.uploadType}, 'Y', 'push', 'maker', 'maker', made_at, state, made_at, 6,
+           CASE WHEN state NOT LIKE '%certified' THEN now() + interval '1 hour' END, made_at, made_at,
            CASE WHEN state LIKE '%certified' THEN made_at + interval '3 hours' END
       FROM made;
   CREATE TEMP TABLE filled ON COMMIT DROP AS
     SELECT m.*, p AS position, k * ${ROWS_PER_FILING} + p AS nth, 'IRM' || lpad((k * 3 + p / 4)::text, 10, '0') AS irm_number,
            'B' || (k * ${ROWS_PER_FILING} + p) AS document, ${dayOf('made_at')} AS day,
-           CASE WHEN state = 'partly_certified' AND p = 9 THEN 'needs_correction' WHEN state LIKE '%certified' OR state = 'collecting' THEN 'certified'
-                WHEN state = 'submitting' THEN 'planned' WHEN state = 'outcome_unknown' THEN 'unknown' ELSE 'submitted' END AS row_state
+           CASE WHEN state = 'partly_certified' AND p = 9 THEN 'rejected' WHEN state LIKE '%certified' OR state = 'collecting' THEN 'certified'
+                WHEN state = 'submitting' THEN 'planned' ELSE 'sent' END AS row_state
       FROM made m, generate_series(0, ${ROWS_PER_FILING - 1}) AS p;
-  INSERT INTO releases (filing_id, submission, ground, released_at)
-    SELECT filing_id, 1, 'rejected', made_at + interval '2 hours' FROM filled WHERE row_state = 'needs_correction';
-  INSERT INTO filing_rows (filing_id, position, source_row, submission, serial_no, exporter_id, party_id, irm_key, mapping, document_key,
-      document_on, bill_key, match_key, mapped_amount, currency, fingerprint, lineage, release_id, state, adoption, ebrc_number, ebrc_date,
-      errors, reserved_at, checked, submitted_at, settled_at)
-    SELECT f.filing_id, position, position + 2, 1, position + 1, exporter_id, party, irm_number || ' 510001',
+  INSERT INTO filing_rows (filing_id, position, source_row, mode, iec, mapping, irm_key, document_key, bill_key, document_on, amount, currency,
+      fingerprint, state, record_status, record_number, ebrc_number, ebrc_date, certified_by, errors, sent_at, freed_at, settled_at)
+    SELECT filing_id, position, position + 2, 'test', ${iecOf('party')},
            '${JSON.stringify(SAMPLE)}'::jsonb || jsonb_build_object('serialNo', position + 1, 'irmNumber', irm_number, 'irmDt', day,
              'sbCumInvoiceNumber', document, 'sbCumInvoiceDate', day, 'billNo', document, 'mappedIRMAmountFCC', 2000, 'sbCumInvoiceValueinFCC', 2000),
-           document, ${issuedOn('made_at')}, document, '["' || document || '","' || day || '","2000","USD"]', 2000, 'USD',
-           party || ':' || encode(sha256(('["' || irm_number || ' 510001","' || document || '","' || day || '","2000"]')::bytea), 'hex'),
-           f.filing_id || ':' || position, r.release_id, row_state, CASE WHEN row_state = 'certified' THEN 'record' END,
+           irm_number, document, document, ${issuedOn('made_at')}, 2000, 'USD',
+           '["test","' || ${iecOf('party')} || '","' || irm_number || '","' || document || '"]', row_state,
+           CASE row_state WHEN 'certified' THEN 'processed' WHEN 'rejected' THEN 'errored' END,
+           CASE WHEN row_state = 'certified' THEN 'E' || lpad(nth::text, 12, '0') END,
            CASE WHEN row_state = 'certified' THEN 'E' || lpad(nth::text, 12, '0') END, CASE WHEN row_state = 'certified' THEN day END,
-           CASE WHEN row_state = 'needs_correction' THEN '["ERR29: port"]'::jsonb ELSE '[]' END, made_at, true,
+           CASE WHEN row_state = 'certified' THEN 'record' END,
+           CASE WHEN row_state = 'rejected' THEN '["ERR29: port"]'::jsonb ELSE '[]' END,
            CASE WHEN row_state <> 'planned' THEN made_at + interval '1 minute' END,
-           CASE WHEN row_state IN ('certified', 'needs_correction') THEN made_at + interval '2 hours' END
-      FROM filled f LEFT JOIN releases r ON r.filing_id = f.filing_id AND f.row_state = 'needs_correction';
-  INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position) SELECT fingerprint, 0, filing_id, position FROM filing_rows WHERE live;
-  INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount, currency, detail,
-      filing_id, position, first_seen_at, document_key, document_on, bill_key, seen_at, claimed_at, issued_on, match_key, first_status,
-      pdf_document, pdf_sha256, pdf_bytes, archived_at)
-    SELECT r.party_id, r.exporter_id, r.ebrc_number, r.ebrc_date, 'Issued', r.document_key, r.ebrc_date, r.bill_key, 2000, 'USD',
-           jsonb_build_object('eBRCNumber', r.ebrc_number, 'eBRCDate', r.ebrc_date, 'eBRCStatus', 'Issued', 'realisedValueFCC', 2000,
-             'sbCumInvoiceNumber', r.document_key, 'sbCumInvoiceDate', r.ebrc_date, 'currencyCode', 'USD', 'brcUtilStatus', 'Unutilised'),
-           r.filing_id, r.position, m.made_at + interval '2 hours', r.document_key, r.document_on, r.bill_key, m.made_at + interval '1 day',
-           m.made_at + interval '2 hours', r.document_on, r.match_key, 'Issued', r.ebrc_number || '.pdf', md5(r.ebrc_number) || md5(r.ebrc_number),
-           20000, m.made_at + interval '3 hours'
-      FROM filing_rows r JOIN made m USING (filing_id) WHERE r.state = 'certified'`;
+           CASE WHEN row_state = 'rejected' THEN made_at + interval '2 hours' END,
+           CASE WHEN row_state IN ('certified', 'rejected') THEN made_at + interval '2 hours' END
+      FROM filled;
+  INSERT INTO certificates (mode, iec, ebrc_number, exporter_id, ebrc_date, issued_on, status, first_status, document_no, document_date, bill_no,
+      amount, currency, document_key, document_on, bill_key, detail, first_seen_at, seen_at, asked_at, pdf_document, pdf_sha256, pdf_bytes,
+      archived_at)
+    SELECT 'test', ${iecOf('party')}, 'E' || lpad(nth::text, 12, '0'), exporter_id, day, ${issuedOn('made_at')}, 'Issued', 'Issued', document, day,
+           document, 2000, 'USD', document, ${issuedOn('made_at')}, document,
+           jsonb_build_object('eBRCNumber', 'E' || lpad(nth::text, 12, '0'), 'eBRCDate', day, 'eBRCStatus', 'Issued', 'realisedValueFCC', 2000,
+             'sbCumInvoiceNumber', document, 'sbCumInvoiceDate', day, 'currencyCode', 'USD', 'brcUtilStatus', 'Unutilised'),
+           made_at + interval '2 hours', made_at + interval '1 day', made_at + interval '1 day', 'E' || lpad(nth::text, 12, '0') || '.pdf',
+           md5(nth::text) || md5(nth::text), 20000, made_at + interval '3 hours'
+      FROM filled WHERE row_state = 'certified'`;
 
 /** Everything else; `made` and `filled` are there. */
 function statementsFor(exporters: number): string[] {
-  const event = (nth: number, kind: string, state: string | null, after: string) =>
-    `(${nth}, '${kind}', ${state === null ? 'NULL' : `'${state}'`}, interval '${after}')`;
+  const event = (nth: number, kind: string, after: string) => `(${nth}, '${kind}', interval '${after}')`;
   return [
-    `INSERT INTO parties (party_id, mode, iec) OVERRIDING SYSTEM VALUE
-       SELECT n, 'test', 'I' || lpad(n::text, 9, '0') FROM generate_series(1, ${exporters}) AS n`,
-    `INSERT INTO exporters (exporter_id, party_id, mode, name, email, iec, iec_source, is_active, has_credentials, api_state, state,
-        irms_refreshed_at)
-       SELECT 'X' || lpad(n::text, 6, '0'), n, 'test', 'Exporter ' || n, 'e' || n || '@example.test', 'I' || lpad(n::text, 9, '0'), 'irms', true,
-              true, 'ready', 'ready', now() FROM generate_series(1, ${exporters}) AS n`,
+    `INSERT INTO exporters (exporter_id, mode, name, email, iec, iec_source, is_active, has_credentials, api_state, state, irms_refreshed_at)
+       SELECT 'X' || lpad(n::text, 6, '0'), 'test', 'Exporter ' || n, 'e' || n || '@example.test', ${iecOf('n')}, 'irms', true, true, 'ready',
+              'ready', now() FROM generate_series(1, ${exporters}) AS n`,
     `INSERT INTO credential_versions (exporter_id, version, state, held) SELECT exporter_id, 1, 'valid', true FROM exporters`,
     `INSERT INTO irms (exporter_id, irm_key, irm_number, ad_code, ifsc_code, issue_date, remittance_date, currency, purpose_code, amount,
         available, utilized, status, remitter_name, iec, record, read_at)
-       SELECT exporter_id, irm_number || ' 510001', irm_number, '${SAMPLE.irmAdCode}', '${SAMPLE.irmIfscCode}', day, day, 'USD', 'P0102', 10000,
-              10000 - 2000 * count(*), 2000 * count(*), 'F', 'Buyer ' || k % 400, 'I' || lpad(party::text, 9, '0'),
+       SELECT exporter_id, irm_number, irm_number, '${SAMPLE.irmAdCode}', '${SAMPLE.irmIfscCode}', day, day, 'USD', 'P0102', 10000,
+              10000 - 2000 * count(*), 2000 * count(*), 'F', 'Buyer ' || k % 400, ${iecOf('party')},
               jsonb_build_object('irmNumber', irm_number, 'remittanceFCC', 'USD', 'remarks', 'Invoice ' || min(document)), now()
          FROM filled GROUP BY k, party, exporter_id, irm_number, day`,
     `INSERT INTO irm_changes (exporter_id, irm_number, ad_code, ifsc_code, issue_date, amount, available, currency, what, seen_at)
        SELECT exporter_id, irm_number, ad_code, ifsc_code, issue_date, amount, CASE c.what WHEN 'first_seen' THEN amount ELSE available END, currency,
               c.what, least(to_date(issue_date, 'DDMMYYYY') + c.after, now())
          FROM irms, (VALUES ('first_seen', interval '0'), ('balance', interval '1 day')) AS c (what, after)`,
-    `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count, state, terminal_at)
-       SELECT filing_id, 1, 'test', exporter_id, ${ROWS_PER_FILING},
-              CASE WHEN state LIKE '%certified' THEN 'settled' WHEN state IN ('processing', 'collecting') THEN 'acknowledged' ELSE 'planned' END,
-              CASE WHEN state LIKE '%certified' THEN made_at + interval '2 hours' END FROM made`,
-    `INSERT INTO snapshots (snapshot_id, filing_id, submission, exporter_id, party_id, taken_at, listed, balances)
-       OVERRIDING SYSTEM VALUE
-       SELECT k + 1, m.filing_id, 1, m.exporter_id, m.party, m.made_at, 0,
-              (SELECT jsonb_agg(jsonb_build_object('irmKey', i || ' 510001', 'available', '10000'))
-                 FROM generate_series(m.k * 3, m.k * 3 + 2) AS i)
-         FROM made m`,
-    `INSERT INTO listed_certificates (party_id, ebrc_number, snapshot_id, taken_at)
-       SELECT c.party_id, c.ebrc_number, next.snapshot_id, next.taken_at
-         FROM certificates c JOIN (SELECT filing_id, lead(k + 1, 3) OVER later AS snapshot_id, lead(made_at, 3) OVER later AS taken_at
-           FROM made WINDOW later AS (PARTITION BY party ORDER BY k)) AS next USING (filing_id) WHERE next.snapshot_id IS NOT NULL`,
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number, verdict, sender, opened_at, marked_at, settle_ms, timeout_ms, answered_at,
-        answer_status, answer, snapshot_id)
-       SELECT m.filing_id || '-1-1', m.filing_id, 1, 1,
-              CASE state WHEN 'submitting' THEN 'open' WHEN 'outcome_unknown' THEN 'marked' ELSE 'accepted' END, 'sender', made_at,
-              CASE WHEN state <> 'submitting' THEN made_at + interval '1 minute' END, 14400000, 60000,
-              CASE WHEN state NOT IN ('submitting', 'outcome_unknown') THEN made_at + interval '2 minutes' END, 200,
-              jsonb_build_object('requestId', 'R' || k, 'dgftAckId', 'D' || k, 'ackStatus', 'Success'), s.snapshot_id
-         FROM made m JOIN snapshots s USING (filing_id)`,
-    `INSERT INTO requests (filing_id, submission, request_id, mode, customer_id, attempt_id, source, state, dgft_ack_id, since, ended_at)
-       SELECT filing_id, 1, 'R' || k, 'test', exporter_id, filing_id || '-1-1', 'acknowledged',
-              CASE WHEN state = 'processing' THEN 'followed' ELSE 'ended' END, 'D' || k, made_at + interval '2 minutes',
-              CASE WHEN state <> 'processing' THEN made_at + interval '2 hours' END
-         FROM made WHERE state NOT IN ('submitting', 'outcome_unknown')`,
-    `INSERT INTO sends (number, attempt_id, sender)
-       SELECT row_number() OVER (ORDER BY made_at), attempt_id, 'sender' FROM attempts JOIN made USING (filing_id) WHERE marked_at IS NOT NULL`,
-    `INSERT INTO acknowledgement_times (filing_id, submission, mode, after_ms, took_ms, at)
-       SELECT filing_id, 1, 'test', 6000000, 7000000, made_at + interval '2 hours' FROM made WHERE state LIKE '%certified'`,
-    `INSERT INTO filing_events (filing_id, seq, step, at, kind, state, text)
-       SELECT filing_id, e.seq, 'run/' || e.seq, made_at + e.after, e.kind, e.state, 'what happened to it'
-         FROM made, (VALUES ${event(1, 'made', null, '0')}, ${event(2, 'checked', 'checking', '1 second')},
-           ${event(3, 'submitting', 'submitting', '1 minute')}, ${event(4, 'processing', 'processing', '2 minutes')},
-           ${event(5, 'settled', 'collecting', '2 hours')}) AS e (seq, kind, state, after)
-        WHERE e.seq < 4 OR made.state NOT IN ('submitting', 'outcome_unknown')`,
-    `INSERT INTO filing_events (filing_id, seq, step, at, kind, state, text)
-       SELECT filing_id, 6, 'run/6', made_at + interval '3 hours', state, state, 'how it stands' FROM made`,
-    `INSERT INTO events (mode, type, at, exporter_id, subject, data, position)
-       SELECT 'test', 'ebrc.filing.' || coalesce(e.state, 'checking'), e.at, f.exporter_id, f.reference,
-              jsonb_build_object('filingId', f.filing_id, 'state', e.state, 'sequence', e.seq), row_number() OVER (ORDER BY e.at)
-         FROM filing_events e JOIN filings f USING (filing_id) WHERE e.state IS NOT NULL`,
+    `INSERT INTO attempts (filing_id, number, mode, exporter_id, verdict, marked_at, epoch, beat, settle_beats, settle_ms, timeout_ms, sender,
+        payload_hash, balances, request_id, request_from, dgft_ack_id, ack_status, answer, answer_status, answered_at, polled_at, ended_at)
+       SELECT filing_id, 1, 'test', exporter_id, CASE state WHEN 'outcome_unknown' THEN 'unknown' ELSE 'accepted' END,
+              made_at + interval '1 minute', 'epoch', 1, 239, 14400000, 60000, 'sender', md5(filing_id), '{}',
+              CASE WHEN state <> 'outcome_unknown' THEN 'R' || k END, CASE WHEN state <> 'outcome_unknown' THEN 'service' END, 'D' || k, 'Success',
+              jsonb_build_object('requestId', 'R' || k), 200, made_at + interval '2 minutes', made_at + interval '2 hours',
+              CASE WHEN state NOT IN ('processing', 'outcome_unknown') THEN made_at + interval '2 hours' END
+         FROM made WHERE state <> 'submitting'`,
+    `INSERT INTO readings (mode, iec, exporter_id, began_at, ended_at, from_date, to_date, whole, irms_whole)
+       SELECT 'test', ${iecOf('party')}, exporter_id, made_at, made_at + interval '1 second', ${issuedOn('made_at')} - 1, ${issuedOn('made_at')},
+              true, true FROM made`,
+    `INSERT INTO events (mode, type, at, exporter_id, filing_id, subject, kind, state, text, data, position)
+       SELECT 'test', 'ebrc.filing.' || e.kind, made_at + e.after, exporter_id, filing_id, 'REF-' || k, e.kind, e.kind, 'what happened to it',
+              jsonb_build_object('filingId', filing_id, 'state', e.kind, 'sequence', e.seq), row_number() OVER (ORDER BY made_at + e.after)
+         FROM made, (VALUES ${event(1, 'checking', '0')}, ${event(2, 'submitting', '1 minute')}, ${event(3, 'processing', '2 minutes')},
+           ${event(4, 'collecting', '2 hours')}, ${event(5, 'certified', '3 hours')}) AS e (seq, kind, after)
+        WHERE e.seq < 3 OR made.state NOT IN ('submitting', 'outcome_unknown')`,
     `INSERT INTO events (mode, type, at, exporter_id, subject, data, position)
        SELECT 'test', 'ebrc.certificate.archived', archived_at, exporter_id, ebrc_number, jsonb_build_object('eBRCNumber', ebrc_number),
               (SELECT count(*) FROM events) + row_number() OVER (ORDER BY archived_at) FROM certificates`,
     `INSERT INTO api_calls (mode, at, operation, exporter_id, status, request_id, latency_ms, attempt)
        SELECT 'test', made_at + c * interval '10 minutes', (ARRAY['pushIrm', 'getStatus', 'downloadPdf'])[least(c, 3)], exporter_id, 200, NULL, 200, 1
          FROM made, generate_series(1, ${ROWS_PER_FILING + 5}) AS c WHERE made_at > now() - interval '${CALL_DAYS} days'`,
-    `INSERT INTO questions (mode, party_id, key, kind, text, until, exporter_id, filing_id, first_seen_at, last_seen_at, closed_at)
-       SELECT 'test', party, 'outcome_unknown|' || filing_id, 'outcome_unknown', 'What became of it?', 'state', exporter_id, filing_id, made_at, made_at,
-              CASE WHEN state LIKE '%certified' THEN made_at + interval '1 hour' END
+    `INSERT INTO findings (mode, iec, key, kind, text, exporter_id, filing_id, first_seen_at, last_seen_at, closed_at)
+       SELECT 'test', ${iecOf('party')}, 'outcome_unknown|' || filing_id, 'outcome_unknown', 'What became of it?', exporter_id, filing_id, made_at,
+              made_at, CASE WHEN state LIKE '%certified' THEN made_at + interval '1 hour' END
          FROM made WHERE state = 'outcome_unknown' OR k % 20 = 3`,
-    `INSERT INTO questions (mode, party_id, key, kind, reason, exporter_id, ebrc_number, filing_id, first_seen_at, last_seen_at, closed_at)
-       SELECT 'test', party, 'status_changed|' || k, 'status_changed', 'it was Issued', exporter_id, 'E' || k, filing_id, made_at, made_at,
-              CASE WHEN state LIKE '%certified' THEN made_at + interval '1 day' END
+    `INSERT INTO findings (mode, iec, key, kind, reason, exporter_id, ebrc_number, filing_id, first_seen_at, last_seen_at, closed_at)
+       SELECT 'test', ${iecOf('party')}, 'status_changed|' || ${iecOf('party')} || '|E' || k, 'status_changed', 'it was Issued', exporter_id, 'E' || k,
+              filing_id, made_at, made_at, CASE WHEN state LIKE '%certified' THEN made_at + interval '1 day' END
          FROM made WHERE k % 50 = 7`,
     `INSERT INTO invoices (exporter_id, document_key, document_no, document_date, document_type, amount, currency, buyer, imported_at, imported_by)
        SELECT exporter_id, 'OPEN' || k, 'OPEN' || k, ${issuedOn('made_at')}, ${SAMPLE.uploadType}, 2000 + k % 3 * 2000, 'USD', 'Buyer ' || k % 400, made_at,
               'books' FROM made WHERE k % 4 = 0`,
-    `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete)
-       SELECT party, made_at, made_at, ${issuedOn('made_at')} - 1, ${issuedOn('made_at')}, true FROM made WHERE k % 20 = 3`,
-    `INSERT INTO certificate_windows (party_id, from_date, to_date, read_at)
-       SELECT p.party_id, current_date - 90 - d, current_date - d, now() - d * interval '1 day' FROM parties p, generate_series(0, 20) AS d`,
     `INSERT INTO reconciliation_runs (run_id, mode, workflow_id, from_date, to_date, started_at, ended_at, result)
        SELECT 'run-' || d, 'test', 'reconcile/' || d, current_date - d, current_date, now() - d * interval '1 day', now() - d * interval '1 day', '{}'
          FROM generate_series(0, ${DAYS}) AS d`,
@@ -232,28 +192,16 @@ function statementsFor(exporters: number): string[] {
 /** What was written by SQL is what this program would have written. */
 async function checkIdentities(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<
-    Record<'filingId' | 'attemptId' | 'matchKey' | 'fingerprint' | 'irmKey' | 'documentKey', string> & {
-      partyId: number;
-      mapping: typeof SAMPLE;
-    }
+    Record<'fingerprint' | 'irmKey' | 'documentKey' | 'iec', string> & { mapping: typeof SAMPLE }
   >(
-    `SELECT filing_id AS "filingId", attempt_id AS "attemptId", match_key AS "matchKey", r.fingerprint, irm_key AS "irmKey",
-            document_key AS "documentKey", party_id AS "partyId", mapping
-       FROM filing_rows r JOIN attempts USING (filing_id) ORDER BY filing_id DESC LIMIT 3`,
+    `SELECT fingerprint, irm_key AS "irmKey", document_key AS "documentKey", iec, mapping FROM filing_rows ORDER BY filing_id DESC LIMIT 3`,
   );
   for (const row of rows) {
-    const {
-      sbCumInvoiceNumber: document,
-      sbCumInvoiceDate: date,
-      mappedIRMAmountFCC: amount,
-      irmFCC: currency,
-    } = row.mapping;
+    const { sbCumInvoiceNumber: documentNumber, irmNumber } = row.mapping;
     const expected = {
-      attemptId: attemptIdOf(row.filingId, 1, 1),
-      matchKey: certificateIdentity({ document, date, amount, currency }),
-      fingerprint: fingerprintOf(row.partyId, row.mapping),
-      irmKey: irmIdentity(row.mapping),
-      documentKey: comparableText(document),
+      fingerprint: fingerprintOf({ mode: 'test', company: row.iec, irmNumber, documentNumber }),
+      irmKey: irmKey(irmNumber),
+      documentKey: documentKey(documentNumber),
     };
     for (const [name, value] of Object.entries(expected)) {
       const written = row[name as keyof typeof expected];
