@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { ApiError } from '../api/errors/api-error';
 import { DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
 import { markArchived, postponePdf, readPdfToFetch } from '../ledger/certificates/pdfs';
@@ -12,13 +13,13 @@ const PAUSES = { firstMs: 30_000, longestMs: 6 * 60 * 60_000 };
 
 /**
  * GET /genebrc/download-pdf into the store. `sha256` null: no complete PDF came, or the ledger does not have the
- * certificate.
+ * certificate, or a call failed after `until` (epoch ms).
  */
 async function downloadCertificate(
   deps: Deps,
-  { exporterId, eBRCNumber }: { exporterId: string; eBRCNumber: string },
+  { exporterId, eBRCNumber, until }: { exporterId: string; eBRCNumber: string; until?: number },
 ): Promise<{ sha256: string | null }> {
-  const { pool, logger } = deps;
+  const { pool, logger, clock } = deps;
   const known = await readPdfToFetch(pool, exporterId, eBRCNumber);
   if (known === null || known.sha256 !== null) return { sha256: known?.sha256 ?? null };
   const certificate = { mode: known.mode, iec: known.iec, eBRCNumber };
@@ -29,6 +30,8 @@ async function downloadCertificate(
     await markArchived(pool, certificate, { document, sha256, bytes });
     return { sha256 };
   } catch (error) {
+    // Its filing waits for it no longer: the daily job fetches it.
+    if (error instanceof ApiError && until !== undefined && clock() >= until) return { sha256: null };
     if (!(error instanceof DocumentError)) throw error;
     const nextInMs = await postponePdf(pool, certificate, PAUSES);
     logger.warn({ eBRCNumber, nextInMs, err: error }, 'what came is not a whole PDF');

@@ -3,7 +3,7 @@
  * was told to send, which can only be a reason not to send again (docs/protocol.md).
  */
 import {
-  ApplicationFailure,
+  ActivityFailure,
   CancellationScope,
   condition,
   continueAsNew,
@@ -118,8 +118,9 @@ async function finished(next: Next, make: () => Promise<Done>): Promise<Done> {
   } catch (error) {
     // Given up for a poke: it came to nothing, and says nothing.
     if (isCancellation(error)) return { called: 'wait', failure: null };
+    // A defect of the workflow's own code.
+    if (!(error instanceof ActivityFailure)) throw error;
     const { kind, message, details } = readFailure(error);
-    if (!(error instanceof Error) || (kind === null && error instanceof ApplicationFailure)) throw error;
     const { credentialsVersion } = details;
     return {
       called: next.do,

@@ -46,11 +46,11 @@ const CALLS: { [Kind in Outside]: (advanced: Advanced, next: Extract<Next, { do:
     return null;
   },
 
-  async collect({ exporterId }, { certificates, summary }) {
+  async collect({ exporterId }, { certificates, until, summary }) {
     const about = { summary, rateClass: 'pdf', exporterId, priorityKey: 3 } as const;
     const { downloadCertificate } = calls('api', about);
     const outcomes = await Promise.allSettled(
-      certificates.map((eBRCNumber) => downloadCertificate({ exporterId, eBRCNumber })),
+      certificates.map((eBRCNumber) => downloadCertificate({ exporterId, eBRCNumber, until })),
     );
     // What others fetched is kept; the failure of one is the call's.
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
