@@ -11,16 +11,14 @@ import type { MappingRow } from '../../domain/filing/mapping';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, readInput, referenceOf, type Maker } from '../../ledger/filings/inputs';
 import { recordFiling, type Recorded } from '../../ledger/filings/record';
-import { isRecorded, standingUnder } from '../../ledger/filings/reference';
+import { standingUnder } from '../../ledger/filings/reference';
 import type { Queryable } from '../../ledger/pool';
 import type { Deps } from '../dependencies';
 
 export type Opened =
   | Recorded
   /** The ledger lacks the exporter: read it from the service, then open again. */
-  | { outcome: 'exporter_unknown'; exporterId: string }
-  /** The ledger lacks the filing that was to be resumed. */
-  | { outcome: 'filing_unknown'; filingId: string };
+  | { outcome: 'exporter_unknown'; exporterId: string };
 
 /**
  * Records what a run was started with, or finds what stands. Idempotent: the same content under the same reference is
@@ -38,10 +36,8 @@ export async function openInput(
     const text = otherModeText('The filing is for', input.mode, mode);
     return refused(pool, null, [errorAt(null, 'mode', 'wrong_mode', text)]);
   }
-  if (input.resume !== undefined) {
-    const known = await isRecorded(pool, input.resume);
-    return { outcome: known ? 'standing' : 'filing_unknown', filingId: input.resume };
-  }
+  // Whether the ledger has it is seen by the next step, as for every run of a recorded filing.
+  if (input.resume !== undefined) return { outcome: 'standing', filingId: input.resume };
   const request = await judgeRequest(pool, input);
   const { rows, uploadType, declaration, allowDuplicate, findings } = request;
   if (hasErrors(findings) || !uploadType || !declaration) return refused(pool, input, findings);

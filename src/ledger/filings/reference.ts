@@ -66,11 +66,6 @@ export async function standingUnder(
   return rows[0] ?? null;
 }
 
-export async function isRecorded(db: Queryable, filingId: string): Promise<boolean> {
-  const { rowCount } = await db.query('SELECT FROM filings WHERE filing_id = $1', [filingId]);
-  return rowCount === 1;
-}
-
 /** The refusal of other content under a reference and number that a filing already has. */
 export function referenceTaken(
   reference: string,
