@@ -98,27 +98,27 @@ async function seedLedger(pool: pg.Pool): Promise<void> {
     `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind) VALUES ('fan', '[]', 0, 'json')`,
   );
   await pool.query(
-    `INSERT INTO filings (filing_id, mode, exporter_id, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration,
+    `INSERT INTO filings (filing_id, mode, exporter_id, iec, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration,
         channel, state, made_by, made_at, declared_by, closed_at)
-     SELECT exporter_id, 'test', exporter_id, exporter_id, 1, exporter_id, 'h', 'fan', 101, 'Y', 'push', 'certified', 'bench', $1, 'bench', $1
+     SELECT exporter_id, 'test', exporter_id, iec, exporter_id, 1, exporter_id, 'h', 'fan', 101, 'Y', 'push', 'certified', 'bench', $1, 'bench', $1
        FROM exporters`,
     [TODAY],
   );
   await pool.query(
-    `WITH own AS (SELECT exporter_id, party_id, substr(iec, 4)::int AS n FROM exporters),
-          gone AS (SELECT own.*, r FROM own, generate_series(0, CASE WHEN n = 1 THEN $1::int ELSE $2::int END - 1) r),
+    `WITH own AS (SELECT exporter_id, iec, substr(iec, 4)::int AS n FROM exporters),
+          gone AS (SELECT own.*, r, 'EB' || n || 'R' || r AS number
+                     FROM own, generate_series(0, CASE WHEN n = 1 THEN $1::int ELSE $2::int END - 1) r),
           filed AS (
-            INSERT INTO filing_rows (filing_id, position, source_row, submission, serial_no, exporter_id, party_id, irm_key, mapping,
-                document_key, match_key, mapped_amount, currency, fingerprint, lineage, state, adoption, ebrc_number, settled_at)
-            SELECT exporter_id, r, r + 1, 1, r + 1, exporter_id, party_id, 'IRM' || n || ' 510001',
+            INSERT INTO filing_rows (filing_id, position, source_row, mode, iec, irm_key, mapping, document_key, amount, currency, fingerprint,
+                state, certified_by, ebrc_number, settled_at)
+            SELECT exporter_id, r, r + 1, 'test', iec, 'IRM' || n,
                    jsonb_build_object('irmNumber', 'IRM' || n, 'sbCumInvoiceNumber', '1234567', 'sbCumInvoiceDate', '03012026'),
-                   '1234567', 'k' || r, 10, 'USD', n || ':' || r, exporter_id || ':' || r, 'certified', 'record', 'EB' || n || 'R' || r, $3
-              FROM gone),
-          held AS (INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position) SELECT n || ':' || r, 0, exporter_id, r FROM gone)
-     INSERT INTO certificates (party_id, exporter_id, ebrc_number, status, first_status, document_no, document_date, amount, currency,
-        detail, filing_id, position, seen_at, claimed_at, issued_on, match_key, archived_at, pdf_document, pdf_sha256)
-     SELECT party_id, exporter_id, 'EB' || n || 'R' || r, 'Issued', 'Issued', '1234567', '03012026', 10, 'USD', '{}'::jsonb, exporter_id, r, $3,
-            $3, $3::date, 'k' || r, $3, 'test.EB' || n || 'R' || r || '.pdf', 'gone' FROM gone`,
+                   '1234567', 10, 'USD', n || ':' || r, 'certified', 'record', number, $3
+              FROM gone)
+     INSERT INTO certificates (mode, iec, exporter_id, ebrc_number, status, first_status, document_no, document_date, document_key, amount,
+        currency, detail, seen_at, asked_at, issued_on, archived_at, pdf_document, pdf_sha256)
+     SELECT 'test', iec, exporter_id, number, 'Issued', 'Issued', '1234567', '03012026', '1234567', 10, 'USD', '{}'::jsonb, $3, $3, $3::date, $3,
+            'test.' || number || '.pdf', 'gone' FROM gone`,
     [GONE_OF_THE_FIRST, GONE, TODAY],
   );
 }

@@ -1,34 +1,29 @@
 /** What `bench/scale.ts` times: what people ask of a ledger, the transactions of a filing, and the work of a worker. */
-import { loadConfig } from '../../src/config/config';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { exporterName, HEAVY } from '../../dev/fill-ledger';
 import { mappingRow } from '../../dev/sample-mapping';
-import { attemptIdOf } from '../../src/domain/filing/attempt';
+import { filingSettings, loadConfig } from '../../src/config/config';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificates';
-import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
-import { feedEnd, readFeed, placeEvents } from '../../src/ledger/events';
-import { readFigures } from '../../src/ledger/figures';
-import { pageOfFilings } from '../../src/ledger/filings/filing-pages';
-import { lockFiling } from '../../src/ledger/filings/filing-lock';
-import { openFilingsAfter } from '../../src/ledger/filings/open-filings';
-import { readReadiness } from '../../src/ledger/filings/first-move';
-import { certifyByRecord } from '../../src/ledger/gates/certify';
-import { markSending } from '../../src/ledger/gates/send';
-import { withTransaction } from '../../src/ledger/pool';
-import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { storedPdfs } from '../../src/ledger/certificates/pdfs';
-import { openFilingsOf, partiesAfter } from '../../src/ledger/reconciliation/runs';
-import { reserveBalances } from '../../src/ledger/rows/balance-reservation';
-import { readToCount } from '../../src/ledger/sends/conclusion';
-import { storeAnswer } from '../../src/ledger/submissions/answers';
-import { openAttempt } from '../../src/ledger/submissions/attempts';
-import { endedWithRequests, readNextPoll, readRequests } from '../../src/ledger/submissions/requests';
+import { feedEnd, placeEvents, readFeed } from '../../src/ledger/events';
+import { readFigures } from '../../src/ledger/figures';
+import { storeAnswer, type StoredAnswer } from '../../src/ledger/filings/attempts';
+import { readFacts } from '../../src/ledger/filings/facts';
+import { listFilings } from '../../src/ledger/filings/lists';
+import { lockFiling, lockIrmsOf, type LockedFiling } from '../../src/ledger/filings/lock';
+import { recordFiling } from '../../src/ledger/filings/record';
+import { readOpenRequests } from '../../src/ledger/filings/records';
+import { reserveBalances } from '../../src/ledger/filings/reserve';
+import { beginToSend } from '../../src/ledger/filings/send';
+import { withTransaction } from '../../src/ledger/pool';
+import { compareCompany } from '../../src/ledger/reconciliation/compare';
+import { companiesAfter } from '../../src/ledger/reconciliation/runs';
+import { openFilings } from '../../src/ledger/runs';
+import { beatEveryMs, raiseBeat, readLedgerTime } from '../../src/ledger/time';
 import { orphanedSecrets } from '../../src/ledger/vault/vault';
-import { proposeMappings } from '../../src/assistant/proposals/propose';
 import { createEbrcReader } from '../../src/starter/reader';
-import { open } from '../../test/ledger/filing-support';
 
 interface Ledger {
   pool: pg.Pool;
@@ -51,13 +46,16 @@ const LIST_MS = SECOND;
 
 const readerOf = ({ pool, folder }: Ledger) =>
   createEbrcReader({
-    ...{ pool, mode: MODE, cadence: loadConfig({}, { need: ['tuning', 'filing'] }) },
+    ...{ pool, mode: MODE },
     documents: createDocumentStore({ root: join(folder, 'documents') }),
   });
 
+const SETTINGS = filingSettings(loadConfig({}, { need: ['tuning', 'filing'] }));
+/** The company of the heavy exporter. */
+const HEAVY_IEC = 'I000000001';
+
 /** The filing of the heavy exporter that was made last; steps take it further, or make another one before. */
 const filing = { id: '', made: 0, irms: [] as { irmNumber: string; irmDt: string }[] };
-const attempt = () => attemptIdOf(filing.id, 1, 1);
 
 async function chooseIrms({ pool }: Ledger): Promise<void> {
   filing.made += 1;
@@ -71,144 +69,137 @@ async function chooseIrms({ pool }: Ledger): Promise<void> {
   filing.irms = Array.from({ length: 10 }, (_, nth) => rows[(filing.made * 10 + nth) % rows.length]!);
 }
 
-async function recordFiling({ pool }: Ledger): Promise<void> {
+async function makeFiling({ pool }: Ledger): Promise<void> {
   const reference = `BENCH-${Date.now()}-${filing.made}`;
-  const rows = filing.irms.map((irm, nth) =>
-    mappingRow({ ...irm, serialNo: nth + 1, sbCumInvoiceNumber: `${reference}-${nth}`, mappedIRMAmountFCC: 1 }),
-  );
-  filing.id = await open({ pool }, reference, rows, { exporterId: HEAVY, at: new Date() });
+  const rows = filing.irms.map((irm, nth) => {
+    const document = `${reference}-${nth}`;
+    return mappingRow({
+      ...irm,
+      ...{ serialNo: nth + 1, sbCumInvoiceNumber: document, billNo: document, mappedIRMAmountFCC: 1 },
+    });
+  });
+  const recorded = await recordFiling(pool, {
+    input: { mode: MODE, exporterId: HEAVY, n: 1 },
+    ...{ reference, rows, uploadType: 101, declaration: 'Y', channel: 'push', contentHash: reference, inputRef: null },
+    ...{ workflowId: `file/test/${reference}`, warnings: [], allowDuplicate: [], settings: SETTINGS },
+    maker: { principalId: null, name: 'bench' },
+  });
+  if (recorded.outcome !== 'recorded') throw new Error(JSON.stringify(recorded));
+  filing.id = recorded.filingId;
 }
 
-/** What fetch-details lists before a send of the heavy exporter: the certificates of today and yesterday. */
-const listed: string[] = [];
-async function readList({ pool }: Ledger): Promise<void> {
-  const { rows } = await pool.query<{ number: string }>(
-    `SELECT ebrc_number AS number FROM certificates WHERE party_id = 1 AND issued_on >= (now() AT TIME ZONE 'Asia/Kolkata')::date - 1`,
+/** What the check and a reading leave behind. */
+const readyFiling = ({ pool }: Ledger) =>
+  pool.query(
+    `WITH reading AS (INSERT INTO readings (mode, iec, exporter_id, ended_at, whole, irms_whole)
+       VALUES ('test', $2, $3, clock_timestamp(), true, true))
+     UPDATE filings SET checked_at = clock_timestamp() WHERE filing_id = $1`,
+    [filing.id, HEAVY_IEC, HEAVY],
   );
-  listed.splice(0, Infinity, ...rows.map(({ number }) => number));
-}
 
-const lookBeforeSend = ({ pool }: Ledger) =>
-  saveSnapshot(pool, { filingId: filing.id, submission: 1, exporterId: HEAVY, certificates: listed, at: new Date() });
+/** One transaction under the filing's locks. */
+const locked = <T>({ pool }: Ledger, work: (client: pg.PoolClient, held: LockedFiling) => Promise<T>): Promise<T> =>
+  withTransaction(pool, async (client) => {
+    await lockIrmsOf(client, filing.id);
+    return work(client, await lockFiling(client, filing.id));
+  });
 
-const reserveFiling = ({ pool }: Ledger) =>
-  reserveBalances(pool, { filingId: filing.id, at: new Date() }, (_, findings) => {
-    if (findings.some(({ severity }) => severity === 'error')) throw new Error(JSON.stringify(findings[0]));
-    return Promise.resolve();
+const factsOfFiling = (of: Ledger) => locked(of, (client, held) => readFacts(client, held, SETTINGS));
+
+const reserveFiling = (of: Ledger) =>
+  locked(of, async (client, held) => {
+    const { outcome, findings } = await reserveBalances(client, held);
+    if (outcome !== 'reserved') throw new Error(`${outcome}: ${JSON.stringify(findings[0])}`);
   });
 
 async function sendFiling({ pool }: Ledger): Promise<void> {
-  const at = new Date();
-  const send = { sender: 'bench', payloadHash: 'h', settleMs: 0, timeoutMs: 0, at };
-  const mark = await withTransaction(pool, async (client) => {
-    const held = await lockFiling(client, filing.id);
-    if (!held) throw new Error(`There is no filing ${filing.id}.`);
-    await openAttempt(client, held, { submission: 1, at });
-    return markSending(client, { attemptId: attempt(), ...send });
-  });
-  if (!mark.marked) throw new Error(mark.reason);
+  const { epoch, beat } = await readLedgerTime(pool, MODE);
+  const refusal = await withTransaction(pool, (client) =>
+    beginToSend(client, {
+      ...{ filingId: filing.id, n: 1, time: { epoch, beat }, sender: 'bench', payloadHash: 'h', document: null },
+      ...{ settleMs: SETTINGS.settleAfterMs, timeoutMs: SETTINGS.httpTimeoutMs },
+    }),
+  );
+  if (refusal !== null) throw new Error(refusal);
 }
 
 const acceptFiling = ({ pool }: Ledger) =>
   withTransaction(pool, (client) =>
     storeAnswer(client, {
-      attemptId: attempt(),
-      answer: { kind: 'accepted', status: 200, requestId: `R${filing.id}`, dgftAckId: 'A' },
-      at: new Date(),
+      ...{ filingId: filing.id, mode: MODE, n: 1, sender: 'bench' },
+      answer: { kind: 'accepted', status: 200, requestId: `R${filing.id}`, dgftAckId: 'A' } as StoredAnswer,
     }),
   );
-
-async function certifyFiling({ pool }: Ledger): Promise<void> {
-  const records = [...Array(10).keys()].map((position) => ({
-    position,
-    eBRCNumber: `E-${filing.id}-${position}`,
-    eBRCDate: '10022026',
-  }));
-  await withTransaction(pool, (client) =>
-    certifyByRecord(client, { filingId: filing.id, submission: 1, exporterId: HEAVY, records, at: new Date() }),
-  );
-}
 
 /** Makes a filing and takes it through these steps. */
 const madeBy =
   (...steps: ((ledger: Ledger) => Promise<unknown>)[]) =>
   async (ledger: Ledger): Promise<void> => {
-    for (const step of [chooseIrms, recordFiling, ...steps]) await step(ledger);
+    for (const step of [chooseIrms, makeFiling, ...steps]) await step(ledger);
   };
 
 const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
-  { name: 'filing: record 10 rows', prepare: chooseIrms, run: recordFiling },
-  { name: 'filing: readiness', run: ({ pool }) => readReadiness(pool, { filingId: filing.id, exporterId: HEAVY }) },
-  { name: 'filing: check and reserve balances', prepare: madeBy(), run: reserveFiling },
-  {
-    name: 'filing: snapshot before the send',
-    prepare: madeBy(reserveFiling, readList),
-    run: lookBeforeSend,
-  },
-  { name: 'filing: open an attempt and mark it', prepare: madeBy(reserveFiling, lookBeforeSend), run: sendFiling },
-  { name: 'filing: what is kept of a send', run: ({ pool }) => readToCount(pool, attempt()) },
-  { name: 'filing: accepted', prepare: madeBy(reserveFiling, lookBeforeSend, sendFiling), run: acceptFiling },
-  {
-    name: 'poll: a request that has no outcome',
-    run: async ({ pool }) => {
-      await readRequests(pool, filing.id, 1);
-      await readNextPoll(pool, { filingId: filing.id, submission: 1, mode: MODE, at: new Date() });
-    },
-  },
-  {
-    name: 'filing: certify 10 rows',
-    prepare: madeBy(reserveFiling, lookBeforeSend, sendFiling, acceptFiling),
-    run: certifyFiling,
-  },
+  { name: 'filing: record 10 rows', prepare: chooseIrms, run: makeFiling },
+  { name: 'filing: facts before the send', prepare: madeBy(readyFiling), run: factsOfFiling },
+  { name: 'filing: reserve balances', prepare: madeBy(readyFiling), run: reserveFiling },
+  { name: 'filing: begin to send', prepare: madeBy(readyFiling, reserveFiling), run: sendFiling },
+  { name: 'filing: accepted', prepare: madeBy(readyFiling, reserveFiling, sendFiling), run: acceptFiling },
+  { name: 'filing: facts after the send', run: factsOfFiling },
+  { name: 'poll: the open requests', run: ({ pool }) => readOpenRequests(pool, filing.id) },
 ];
 
 const tasksOfWorkers: ScaleTask[] = [
+  { name: 'worker: beat', run: ({ pool }) => raiseBeat(pool, beatEveryMs(SETTINGS.settleAfterMs)) },
   { name: 'worker: figures', run: ({ pool }) => readFigures(pool, MODE), mostMs: 100 },
   { name: 'worker: relay events', run: ({ pool }) => placeEvents(pool) },
   {
     name: 'worker: a page of the sweep',
-    run: ({ pool }) => openFilingsAfter(pool, { mode: MODE, after: '', limit: 100 }),
-  },
-  {
-    name: 'worker: requests of ended filings',
-    run: ({ pool }) => endedWithRequests(pool, { mode: MODE, before: new Date(), limit: 100 }),
+    run: ({ pool }) => openFilings(pool, { mode: MODE, after: '', limit: 100, due: true }),
   },
   { name: 'worker: passwords that nothing needs', run: ({ pool }) => orphanedSecrets(pool, MODE, SECOND) },
   {
-    name: 'reconcile: filings of 100 parties',
+    name: 'reconcile: filings of 100 companies',
     mostMs: 2 * SECOND,
     run: async ({ pool }) => {
-      for (const { partyId } of await partiesAfter(pool, { mode: MODE, after: 1, limit: 100 })) {
-        await compare(pool, partyId, ['filings']);
-        await openFilingsOf(pool, { mode: MODE, partyId });
-      }
+      for (const { iec } of await companiesAfter(pool, { mode: MODE, after: HEAVY_IEC, limit: 100 }))
+        await compare(pool, iec, ['filings']);
     },
   },
   {
-    name: 'reconcile: everything of 20 parties',
+    name: 'reconcile: everything of 20 companies',
     mostMs: 4 * SECOND,
     run: async ({ pool }) => {
-      for (const { partyId } of await partiesAfter(pool, { mode: MODE, after: 1, limit: 20 }))
-        await compareAll(pool, partyId);
+      for (const { iec } of await companiesAfter(pool, { mode: MODE, after: HEAVY_IEC, limit: 20 }))
+        await compare(pool, iec, EVERYTHING);
     },
   },
-  { name: 'reconcile: everything of the heavy party', mostMs: 20 * SECOND, run: ({ pool }) => compareAll(pool, 1) },
+  {
+    name: 'reconcile: everything of the heavy company',
+    mostMs: 20 * SECOND,
+    run: ({ pool }) => compare(pool, HEAVY_IEC, EVERYTHING),
+  },
   {
     name: 'heal-pdfs: the next 200',
-    run: ({ pool }) => storedPdfs(pool, { partyId: 1, began: new Date(), limit: 200, each: false }),
+    run: ({ pool }) => storedPdfs(pool, { mode: MODE, iec: HEAVY_IEC, began: new Date(), limit: 200, each: false }),
   },
 ];
 
-const compareAll = (pool: pg.Pool, partyId: number) =>
-  compare(pool, partyId, ['certificates', 'balances', 'documents', 'filings']);
+type Compared = Parameters<typeof compareCompany>[1];
+const EVERYTHING: Compared['checks'] = ['certificates', 'balances', 'documents', 'filings'];
 
-function compare(pool: pg.Pool, partyId: number, checks: Parameters<typeof compareParty>[1]['checks']) {
+function compare(pool: pg.Pool, iec: string | null, checks: Compared['checks']) {
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const now = Date.now();
-  const window = { from: day(now - 90 * 86_400_000), to: day(now), readAt: new Date(now - 30 * 86_400_000) };
+  const window = { from: day(now - 90 * 86_400_000), to: day(now), readAt: now - 30 * 86_400_000 };
   const windows = checks.includes('certificates') ? [window] : [];
-  const args = { mode: MODE, partyId, checks, windows, withoutWorkflow: [], overdueAfterMs: 4 * 3_600_000 };
-  return compareParty(pool, { ...args, at: new Date(now) });
+  return compareCompany(pool, {
+    mode: MODE,
+    iec,
+    exporterId: HEAVY,
+    checks,
+    windows,
+    overdueAfterMs: SETTINGS.overdueAfterMs,
+  });
 }
 
 const tasksOfPeople: ScaleTask[] = [
@@ -242,7 +233,7 @@ const tasksOfPeople: ScaleTask[] = [
     name: 'API: filings of ten exporters, deep in the list',
     mostMs: LIST_MS,
     run: ({ pool }) =>
-      pageOfFilings(pool, {
+      listFilings(pool, {
         mode: MODE,
         exporters: [...Array(10).keys()].map((nth) => exporterName(nth + 20).toLowerCase()),
         after: { madeAt: String((Date.now() - 200 * 86_400_000) * 1_000), filingId: 'F' },
@@ -273,11 +264,6 @@ const tasksOfPeople: ScaleTask[] = [
   },
   { name: 'events: the end of the feed', mostMs: LIST_MS, run: readEvents },
   { name: 'irms of the heavy exporter', mostMs: 3 * SECOND, run: (of) => readerOf(of).irms(HEAVY) },
-  {
-    name: 'propose for the heavy exporter',
-    mostMs: 3 * SECOND,
-    run: ({ pool }) => proposeMappings({ pool, mode: MODE }, { exporter: HEAVY }),
-  },
   { name: 'report daily', mostMs: 20 * SECOND, run: (of) => reportOf(of, 'daily') },
   { name: 'report ageing', mostMs: 20 * SECOND, run: (of) => reportOf(of, 'ageing') },
 ];
