@@ -42,7 +42,7 @@ export async function readFeed(
   >(
     `SELECT f.feed_epoch AS epoch, f.feed_position AS head, f.feed_removed AS removed, e.* FROM ledger f LEFT JOIN LATERAL (
        SELECT event_id AS id, type, at, subject, data, e.position FROM events e
-        WHERE e.position > $1 AND e.mode = $2 AND ($3::text[] IS NULL OR lower(exporter_id) = ANY ($3))
+        WHERE e.position > greatest($1, f.feed_removed) AND e.mode = $2 AND ($3::text[] IS NULL OR lower(exporter_id) = ANY ($3))
         ORDER BY e.position LIMIT $4) AS e ON true
       ORDER BY e.position`,
     [after?.position ?? '0', mode, exporters, limit],
@@ -69,14 +69,16 @@ export async function renewFeedEpoch(db: Queryable): Promise<void> {
   await db.query('UPDATE ledger SET feed_epoch = gen_random_uuid()');
 }
 
-/** Removes events older than `before` among the first `limit` of the feed. @returns how many */
+/**
+ * Ends the feed's reach behind events older than `before`, among the next `limit`. They stay as the stories of their
+ * filings, which nobody removes. @returns how many left the feed
+ */
 export async function pruneEvents(db: Queryable, before: Date, limit: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    `WITH gone AS (DELETE FROM events WHERE at < $1
-         AND position = ANY(ARRAY(SELECT position FROM events WHERE position IS NOT NULL ORDER BY position LIMIT ${limit}))
-       RETURNING position),
-       feed AS (UPDATE ledger SET feed_removed = greatest(feed_removed, (SELECT max(position) FROM gone)) WHERE EXISTS (SELECT FROM gone))
-     SELECT count(*)::int AS n FROM gone`,
+    `WITH next AS (SELECT e.position, e.at FROM events e, ledger l WHERE e.position > l.feed_removed ORDER BY e.position LIMIT ${limit}),
+       old AS (SELECT max(position) AS position, count(*)::int AS n FROM next WHERE at < $1),
+       feed AS (UPDATE ledger SET feed_removed = old.position FROM old WHERE old.n > 0)
+     SELECT n FROM old`,
     [before],
   );
   return rows[0]?.n ?? 0;

@@ -3,7 +3,7 @@ import { DAY_MS } from '../domain/dates';
 import { pruneEvents } from './events';
 import type { Queryable } from './pool';
 
-/** How far back readers of the feed can catch up. */
+/** How far back readers of the feed can catch up. The events themselves are kept with their filings. */
 export const EVENT_DAYS = 400;
 /** Calls are kept for audits and disputes. */
 export const API_CALL_DAYS = 180;

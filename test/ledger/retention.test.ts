@@ -1,9 +1,9 @@
-/** What is removed with time, and what never is: everything that a gate reads. */
+/** What is removed with time, and what never is: everything that decides about a send. */
 import { DAY_MS } from '../../src/domain/dates';
 import { removeOldRows } from '../../src/ledger/retention';
 import { useTestDatabase } from '../support/postgres';
-import { EXPORTER, knowExporter, open, rowsOf } from './filing-support';
-import { saveInput } from '../../src/ledger/filings/filing-inputs';
+import { IEC, knowExporter, rowsOf, tell } from './filed';
+import { saveInput } from '../../src/ledger/filings/inputs';
 import type { Queryable } from '../../src/ledger/pool';
 import { createApiCallAudit } from '../../src/ledger/service/api-calls';
 import type { ApiCall } from '../../src/domain/service/operations';
@@ -11,7 +11,6 @@ import type { ApiCall } from '../../src/domain/service/operations';
 const ledger = useTestDatabase(knowExporter);
 
 const NOW = Date.now();
-const PARTY = `(SELECT party_id FROM exporters WHERE exporter_id = '${EXPORTER}')`;
 /** The ages in days of what is left of a kind, youngest first. */
 async function ages(table: string, column: string): Promise<number[]> {
   const { rows } = await ledger.pool.query<{ age: number }>(
@@ -35,31 +34,12 @@ const KINDS: Record<string, { column: string; made: string; ages: number[]; left
     ages: [1, 729, 731],
     left: [1, 729],
   },
-  certificate_windows: {
-    column: 'read_at',
-    made: `INSERT INTO certificate_windows SELECT ${PARTY}, at, at, at FROM made`,
-    ages: [1, 729, 731],
-    left: [1, 729],
-  },
-  acknowledgement_times: {
-    column: 'at',
-    made: `INSERT INTO acknowledgement_times (filing_id, submission, mode, took_ms, at) SELECT at, 1, 'test', 1, at FROM made`,
-    ages: [1, 399, 401],
-    left: [1, 399],
-  },
-  steps_under_way: {
-    column: 'since',
-    made: `INSERT INTO steps_under_way (workflow_id, step, what, try_id, since, set_aside)
-      SELECT 'w' || nth, 's', 'what', gen_random_uuid(), at, nth = 1 FROM made`,
-    // The first one is set aside.
-    ages: [300, 29, 31],
-    left: [29, 300],
-  },
-  events: {
-    column: 'at',
-    made: `INSERT INTO events (mode, type, at, subject, data, position) SELECT 'test', 't', at, 's', '{}', 100 - nth FROM made`,
-    ages: [1, 399, 401, 500],
-    left: [1, 399],
+  readings: {
+    column: 'began_at',
+    made: `INSERT INTO readings (mode, iec, exporter_id, began_at, ended_at, to_date, whole) SELECT 'test', '${IEC}', 'e', at, at, at, nth <> 1 FROM made`,
+    // The last whole one stays, however old it is, and what came after it.
+    ages: [61, 62, 63],
+    left: [61, 62],
   },
 };
 
@@ -67,7 +47,6 @@ it.each(Object.entries(KINDS))(
   '%s are removed when they are as old as the table of the operations says',
   async (...kind) => {
     const [table, { column, made, ages: all, left }] = kind;
-    await ledger.pool.query('DELETE FROM events');
     await ledger.pool.query(
       `WITH made AS (SELECT nth, $1::timestamptz - days * interval '1 day' AS at FROM unnest($2::int[]) WITH ORDINALITY AS a (days, nth)) ${made}`,
       [new Date(NOW), all],
@@ -77,20 +56,31 @@ it.each(Object.entries(KINDS))(
   },
 );
 
-it('closed questions are removed, and open ones never', async () => {
+it('events leave the feed, and stay', async () => {
   await ledger.pool.query(
-    `INSERT INTO questions (mode, party_id, key, kind, first_seen_at, last_seen_at, closed_at)
-     SELECT 'test', ${PARTY}, 'k' || days, 'k', $1::timestamptz - 3000 * interval '1 day', $1, CASE WHEN days > 0 THEN $1 - days * interval '1 day' END
+    `INSERT INTO events (mode, type, at, subject, position) SELECT 'test', 't', $1::timestamptz - days * interval '1 day', 's', 1000 - days
+       FROM unnest('{500,401,399,1}'::int[]) AS days`,
+    [new Date(NOW)],
+  );
+  expect(await removeOldRows(ledger.pool, NOW)).toMatchObject({ events: 2 });
+  expect(await ledger.select('SELECT feed_removed AS n FROM ledger')).toEqual([{ n: '599' }]);
+  expect((await ledger.select('SELECT FROM events WHERE position IS NOT NULL')).length).toBe(4);
+});
+
+it('closed findings are removed, and open ones never', async () => {
+  await ledger.pool.query(
+    `INSERT INTO findings (mode, iec, key, kind, first_seen_at, last_seen_at, closed_at)
+     SELECT 'test', '${IEC}', 'k' || days, 'k', $1::timestamptz - 3000 * interval '1 day', $1, CASE WHEN days > 0 THEN $1 - days * interval '1 day' END
        FROM unnest('{0,729,731}'::int[]) AS days`,
     [new Date(NOW)],
   );
   expect(await removeOldRows(ledger.pool, NOW)).toMatchObject({ findings: 1 });
-  expect(await ledger.select('SELECT key FROM questions ORDER BY key')).toEqual([{ key: 'k0' }, { key: 'k729' }]);
+  expect(await ledger.select('SELECT key FROM findings ORDER BY key')).toEqual([{ key: 'k0' }, { key: 'k729' }]);
 });
 
 it('inputs that no filing was made of are removed, unless they were handed in again', async () => {
   const input = (row: number) => ({ rows: rowsOf({ mappedIRMAmountFCC: row }), sourceKind: 'json' as const });
-  const filed = await open(ledger, 'INPUT', rowsOf({ mappedIRMAmountFCC: 7, sbCumInvoiceNumber: '77' }));
+  const filed = await tell(ledger, { reference: 'INPUT', madeAt: new Date(NOW), rows: [{ mappedIRMAmountFCC: 7 }] });
   await saveInput(ledger.pool, input(8));
   await saveInput(ledger.pool, input(9));
   await ledger.pool.query('UPDATE filing_inputs SET created_at = $1', [new Date(NOW - 91 * DAY_MS)]);

@@ -9,7 +9,7 @@ import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import { closeAfterAll } from '../support/closing';
 import { ebrc } from '../support/command-line';
 import { createEmptyDatabase, useTestDatabase, type TestDatabase } from '../support/postgres';
-import { knowExporter, move, open, rowsOf } from './filing-support';
+import { knowExporter, tell } from './filed';
 
 type Role = 'ebrc_migrate' | 'ebrc_run' | 'ebrc_read';
 
@@ -45,22 +45,16 @@ it('allows a worker its work, but no change of the schema or of evidence', async
   const ledger = { ...database, pool };
   expect(await migrate(url)).toEqual([]);
   await knowExporter(ledger);
-  const filingId = await open(ledger, 'ROLES-1', rowsOf({ mappedIRMAmountFCC: 1 }));
-  await move(ledger, filingId, 'submitting');
+  await tell(ledger, { reference: 'ROLES-1', madeAt: new Date(), hours: 1, rows: [{ becomes: { certificate: 'EB1' } }] });
   const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
   await vault.publish(pool, 'test');
   const ref = await handIn(pool, { mode: 'test', workflowId: 'w', username: 'u', password: 'p' });
   expect(await discard(pool, ref)).toBe(true);
   expect([await placeEvents(pool), await tablesWithoutRights(pool)]).toEqual([expect.any(Number), []]);
-  const kept = ['grants', 'filing_events', 'words', 'word_judgements', 'consents', 'attempts', 'principal_tokens'];
+  const kept = ['filings', 'filing_rows', 'attempts', 'decisions', 'certificates', 'consents', 'principal_tokens'];
   const denied = [
     ...[...kept, 'schema_migrations'].map((table) => `DELETE FROM ${table}`),
-    ...[
-      "filing_events SET text = 'x'",
-      "words SET said_by = 'x'",
-      "events SET type = 'x'",
-      "audit_events SET action = 'x'",
-    ].map((change) => `UPDATE ${change}`),
+    ...["events SET type = 'x'", "audit_events SET action = 'x'"].map((change) => `UPDATE ${change}`),
     'CREATE TABLE mine (x int)',
   ];
   for (const statement of denied) await expect(pool.query(statement)).rejects.toThrow('permission denied');
@@ -74,25 +68,11 @@ it('allows a worker its work, but no change of the schema or of evidence', async
 
 it('changes no evidence for whoever owns the ledger either', async () => {
   const { pool } = database;
-  for (const change of [
-    "UPDATE filing_events SET text = 'x'",
-    "UPDATE words SET said_by = 'x'",
-    "UPDATE consents SET given_by = 'x'",
-  ]) {
-    await expect(pool.query(change)).rejects.toThrow('append-only: it is evidence');
+  await pool.query(`INSERT INTO decisions (filing_id, kind, name) SELECT filing_id, 'not_filed', 'ravi' FROM filings`);
+  await pool.query(`UPDATE decisions SET outcome = 'carried_out', outcome_at = now()`);
+  for (const change of ["events SET text = 'x'", "decisions SET why = 'x'", "decisions SET name = 'x'", "consents SET given_by = 'x'"]) {
+    await expect(pool.query(`UPDATE ${change}`)).rejects.toThrow('append-only: it is evidence');
   }
-  const filingId = await open({ ...database }, 'ROLES-2', rowsOf({ mappedIRMAmountFCC: 2 }));
-  const answer = (text: string) =>
-    pool.query(
-      `INSERT INTO attempts (attempt_id, filing_id, submission, number, answer, answer_status) VALUES ('A-ROLES', $1, 1, 9, $2, 200)
-       ON CONFLICT (attempt_id) DO UPDATE SET answer = excluded.answer`,
-      [filingId, JSON.stringify({ text })],
-    );
-  await answer('as it came');
-  await answer('as it came');
-  await answer('another');
-  const replaced = `SELECT data -> 'answer' AS answer FROM filing_events WHERE filing_id = $1 AND kind = 'answer_replaced'`;
-  expect(await database.select(replaced, filingId)).toEqual([{ answer: { text: 'as it came' } }]);
 });
 
 it('lets no login into a migrated ledger that was not named, though its role is that of workers', async () => {
@@ -127,7 +107,7 @@ it('lets read-only commands work, and write nothing and see no stored password',
   for (const denied of [
     'SELECT * FROM vault_secrets',
     'SELECT * FROM principal_tokens',
-    `UPDATE filings SET note = 'x'`,
+    `UPDATE filings SET attention = 'x'`,
   ])
     await expect(pool.query(denied)).rejects.toThrow('permission denied');
 });

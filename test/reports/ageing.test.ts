@@ -5,15 +5,14 @@ import { Workbook } from 'exceljs';
 import type { RealisationRule } from '../../src/ledger/reports/ageing';
 import { ageingReport, readRealisationRules } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
-import type { importInvoices } from '../../src/assistant/proposals/import-invoices';
+import type { importInvoices } from '../../src/starter/import-invoices';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveInvoices } from '../../src/ledger/reports/invoices';
-import { takeOverRows } from '../../src/ledger/rows/row-takeover';
-import { EXPORTER, knowExporter, rowsOf } from '../ledger/filing-support';
+import { detailOf, EXPORTER, IEC, knowExporter, rowsOf, tell } from '../ledger/filed';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, useTestDatabase } from '../support/postgres';
-import { detailOf, reportOn, tell } from './ledger-of-a-month';
+import { reportOn } from './report-input';
 import type { ReportOutcome } from '../../src/starter/report';
 
 const ledger = useTestDatabase();
@@ -199,7 +198,8 @@ it('forgets what a row said of its document once the row was corrected', async (
     madeAt: new Date('2026-03-05T06:00:00Z'),
     rows: [{ ...row, sbCumInvoiceDate: '03012026' }],
   };
-  await takeOverRows(ledger.pool, { filingId: await tell(ledger, right), lineages: [`${first}:0`] });
+  const correction = await tell(ledger, right);
+  await ledger.pool.query('UPDATE filing_rows SET corrected_by = $2 WHERE filing_id = $1', [first, correction]);
   const due = async (on: string) =>
     documents(await ageingOn(on, { now: new Date(`${on}T06:30:00Z`) }))?.flatMap(([name, , day]) =>
       name === '0000779' ? [day] : [],
@@ -208,7 +208,7 @@ it('forgets what a row said of its document once the row was corrected', async (
   expect(await due('2026-03-06')).toEqual(['2027-04-03']);
 });
 
-test('a party with thousands of documents and certificates is reported within the time-out of a statement', async () => {
+test('a company with thousands of documents and certificates is reported within the time-out of a statement', async () => {
   const large = await createTestDatabase();
   try {
     await knowExporter(large);
@@ -227,7 +227,7 @@ test('a party with thousands of documents and certificates is reported within th
     const details = numbers.map((document) =>
       detailOf(`EB-${document}`, { ...row.mapping, sbCumInvoiceNumber: document }, at),
     );
-    await saveCertificates(large.pool, { exporterId: EXPORTER, details, at });
+    await saveCertificates(large.pool, { mode: 'test', iec: IEC, exporterId: EXPORTER, details, askedAt: at });
     const report = await ageingOn('2026-03-01', {}, large.pool);
     expect(figures(report)).toMatchObject({ documents: 5_000 });
     expect(

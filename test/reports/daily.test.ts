@@ -1,18 +1,16 @@
 import { Workbook, type Worksheet } from 'exceljs';
-import { acknowledgeFinding, listFindings } from '../../src/ledger/reconciliation/findings';
-import { compareParty } from '../../src/ledger/reconciliation/compare';
+import { acknowledgeFinding, listFindings } from '../../src/ledger/findings';
+import { compareCompany } from '../../src/ledger/reconciliation/compare';
 import { createApiCallAudit } from '../../src/ledger/service/api-calls';
 import { inSnapshot } from '../../src/ledger/reports/scope';
 import { dailyReport, type ReportInput } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
 import { writeReportWorkbook } from '../../src/reports/write-workbook';
-import { askAbout } from '../../src/ledger/questions/questions';
 import { hashOfKey } from '../../src/budget/budget';
-import { saveIrms } from '../../src/ledger/exporters/irms';
-import { EXPORTER, irmRecord, knowExporter, open, readBalance, rowsOf as mappingRows } from '../ledger/filing-support';
+import { EXPORTER, HOUR_MS, IEC, irmRecord, knowExporter, readBalance, readIrms, tell } from '../ledger/filed';
 import { useTestDatabase } from '../support/postgres';
-import { HOUR_MS, reportOn, tell } from './ledger-of-a-month';
+import { reportOn } from './report-input';
 
 /** Noon in Asia/Kolkata. */
 const NOON = new Date('2026-02-20T06:30:00Z');
@@ -45,25 +43,17 @@ beforeAll(async () => {
       { ...row(4, 200), portCode: 'INMAA1', becomes: { errors: [`ERR-08: ${EVIL}`, 'ERR23 balance'] } },
     ],
   });
-  // A freed row holds no balance any more, as the release gate leaves it.
-  await ledger.pool.query(`UPDATE filing_rows SET reserved_at = NULL WHERE state = 'needs_correction'`);
   await tell(ledger, { reference: EVIL, madeAt: before(2), rows: [row(5, 700)] });
   await readBalance(ledger, 8_200, before(1));
   // The ledger as a reconciliation that read no certificate of these days leaves it: three are missing at the
   // authority.
-  const { rows } = await ledger.pool.query<{ party_id: number }>('SELECT party_id FROM parties');
-  const readAt = new Date(Date.now() + HOUR_MS);
-  await compareParty(ledger.pool, {
-    mode: 'test',
-    partyId: rows[0]?.party_id ?? 0,
-    checks: ['certificates'],
-    windows: [{ from: '2026-02-01', to: ON, readAt }],
-    withoutWorkflow: [],
-    overdueAfterMs: HOUR_MS,
-    at: before(1),
+  await compareCompany(ledger.pool, {
+    ...{ mode: 'test', iec: IEC, exporterId: EXPORTER, checks: ['certificates'], overdueAfterMs: HOUR_MS },
+    windows: [{ from: '2026-02-01', to: ON, readAt: Date.now() + HOUR_MS }],
   });
+  await ledger.pool.query('UPDATE findings SET first_seen_at = $1, last_seen_at = $1', [before(1)]);
   const [first] = await listFindings(ledger.pool, { mode: 'test', kind: 'ours_not_theirs' });
-  await acknowledgeFinding(ledger.pool, { mode: 'test', id: first?.id ?? '', by: 'ravi', note: 'known', at: NOON });
+  await acknowledgeFinding(ledger.pool, { mode: 'test', id: first?.id ?? '', by: 'ravi', note: 'known' });
   const audit = createApiCallAudit({ pool: ledger.pool, mode: 'test' });
   const nothing = { exporterId: null, kind: null, errorCode: null, requestId: null };
   const call = { operation: 'pushIrm', attempt: 1, ...nothing } as const;
@@ -118,7 +108,7 @@ it('measures how long the authority takes', async () => {
   // A send that nobody answered has no such time, whatever ended it.
   const end = (at: Date | null) =>
     ledger.pool.query(
-      'UPDATE submissions SET terminal_at = $2 WHERE filing_id = (SELECT filing_id FROM filings WHERE reference = $1)',
+      'UPDATE attempts SET ended_at = $2 WHERE filing_id = (SELECT filing_id FROM filings WHERE reference = $1)',
       [EVIL, at],
     );
   await end(before(0, 1));
@@ -181,14 +171,14 @@ it('looks back: an earlier day has the figures of its end', async () => {
 it('counts a remittance whose date is none among the oldest', async () => {
   for (const [n, irmIssueDate] of ['00000000', '31022026', '01010000', 'unknown'].entries()) {
     const record = { ...irmRecord(100), irmNumber: `UNDATED${n}`, irmIssueDate, remittanceDate: null };
-    await saveIrms(ledger.pool, EXPORTER, [record], before(0, 3));
+    await readIrms(ledger, [record], before(0, 3));
   }
   const undated = await dailyReport(ledger.pool, requestOf());
   expect(figures('irms', undated)).toMatchObject({ available_usd: '8600', unmapped_over_180_usd: '400' });
 });
 
 it('reserves nothing of a remittance that is overdrawn', async () => {
-  await saveIrms(ledger.pool, EXPORTER, [{ ...irmRecord(-50), irmNumber: 'OVERDRAWN' }], before(0, 3));
+  await readIrms(ledger, [{ ...irmRecord(-50), irmNumber: 'OVERDRAWN' }], before(0, 3));
   const overdrawn = await dailyReport(ledger.pool, requestOf());
   expect(figures('irms', overdrawn)).toMatchObject({ available_usd: '8550', reserved_usd: '700' });
 });
@@ -220,17 +210,16 @@ it('is of one mode alone', async () => {
 });
 
 it('lists the filings that wait for somebody, until they have moved on', async () => {
-  const row = { sbCumInvoiceNumber: '777', mappedIRMAmountFCC: 1 };
-  const filingId = await open(ledger, 'WAITS', mappingRows(row), { at: before(1, 2) });
-  const asks = { filingId, kind: 'awaiting_approval', text: 'Approve it.', until: 'move', at: before(1, 2) } as const;
-  await askAbout(ledger.pool, asks);
+  const rows = [{ sbCumInvoiceNumber: '777', mappedIRMAmountFCC: 1 }];
+  const filingId = await tell(ledger, { reference: 'WAITS', madeAt: before(1, 2), rows, unsent: true });
+  await ledger.pool.query(`UPDATE filings SET attention = 'Approve it.' WHERE filing_id = $1`, [filingId]);
   const waiting = async (on?: string) =>
     group('funnel', await dailyReport(ledger.pool, requestOf(on ? { on } : {}))).tables.find(
       ({ id }) => id === 'waiting',
     )?.rows;
-  expect(await waiting()).toContainEqual([expect.anything(), 'WAITS', expect.anything(), asks.at, 26, 'Approve it.']);
+  expect(await waiting()).toContainEqual([expect.anything(), 'WAITS', expect.anything(), before(1, 2), 26, 'Approve it.']);
   expect(JSON.stringify(await waiting('2026-02-16'))).not.toContain('WAITS');
-  await ledger.pool.query('UPDATE questions SET closed_at = $2 WHERE filing_id = $1', [filingId, before(0, 2)]);
+  await ledger.pool.query('UPDATE filings SET attention = NULL WHERE filing_id = $1', [filingId]);
   expect(JSON.stringify(await waiting())).not.toContain('WAITS');
 });
 
@@ -280,7 +269,7 @@ describe('as a page', () => {
 
 it('counts a row whose certificate was found after a lost answer as accepted: no step has more than the one before', async () => {
   await ledger.pool.query(
-    `DELETE FROM requests r USING filings f WHERE f.filing_id = r.filing_id AND f.reference = 'GOOD'`,
+    `UPDATE attempts SET request_id = NULL, request_from = NULL WHERE filing_id = (SELECT filing_id FROM filings WHERE reference = 'GOOD')`,
   );
   const lost = await dailyReport(ledger.pool, requestOf());
   expect(figures('funnel', lost)).toMatchObject({ acknowledged: 4, processed: 3 });

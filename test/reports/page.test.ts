@@ -6,12 +6,12 @@ import type { Browser, Page } from 'playwright-core';
 import { dailyReport } from '../../src/reports/make';
 import type { Report } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
-import { knowExporter } from '../ledger/filing-support';
+import { HOUR_MS, knowExporter, tell } from '../ledger/filed';
 import { openBrowser } from '../../dev/browser';
 import { testFolder } from '../support/folder';
 import { inBrowser } from '../support/chromium';
 import { useTestDatabase } from '../support/postgres';
-import { HOUR_MS, reportOn, tell } from './ledger-of-a-month';
+import { reportOn } from './report-input';
 
 const folder = testFolder();
 
@@ -53,7 +53,7 @@ inBrowser('the page', () => {
       expect(shown).toEqual(figures.map((figure) => [figure.id, String(figure.value ?? '')]));
     }
     const { rows } = await ledger.pool.query<{ value: string }>(
-      `SELECT sum(mapped_amount)::text AS value FROM filing_rows WHERE state = 'unknown'`,
+      `SELECT sum(amount)::text AS value FROM filing_rows WHERE state = 'sent'`,
     );
     const risk = page.locator('#unknown [data-figure=at_risk_usd]');
     expect(await risk.getAttribute('data-value')).toBe(rows[0]?.value);

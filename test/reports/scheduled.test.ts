@@ -6,13 +6,12 @@ import type { DailyReportInput, DailyReportResult } from '../../src/domain/repor
 import { createReportThread, type ReportRenderer } from '../../src/reports/render';
 import { readScheduleFile, applySchedules, listSchedules, type ScheduleView } from '../../src/starter/schedules';
 import type { dailyReport } from '../../src/workflows/one-step';
-import { knowExporter } from '../ledger/filing-support';
+import { knowExporter, tell } from '../ledger/filed';
 import { closeAfterAll } from '../support/closing';
 import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { useDevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
-import { tell } from './ledger-of-a-month';
 
 const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex');
 

@@ -83,9 +83,10 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
            upper(coalesce(i.currency, r.mapping->>'sbCumInvoiceFCC')) AS currency,
            coalesce(i.amount, (r.mapping->>'sbCumInvoiceValueinFCC')::numeric) AS value, i.due_override
       FROM unsettled u
-      LEFT JOIN LATERAL (
-        SELECT l.* FROM listed l WHERE l.company = u.company AND l.document_key = u.key AND l.document_date = u.dated
-         ORDER BY l.imported_at DESC LIMIT 1) i ON true
+      LEFT JOIN (
+        SELECT DISTINCT ON (company, document_key, document_date) * FROM listed
+         ORDER BY company, document_key, document_date, imported_at DESC) i
+        ON i.company = u.company AND i.document_key = u.key AND i.document_date = u.dated
       LEFT JOIN LATERAL (
         SELECT f.exporter_id, r.mapping FROM filing_rows r JOIN filings f USING (filing_id)
          WHERE r.mode = $1 AND r.iec = u.company AND r.document_key = u.key AND r.document_on = u.dated AND f.made_at < $4::timestamptz

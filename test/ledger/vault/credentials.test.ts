@@ -9,16 +9,13 @@ import {
   markBad,
   markRejected,
   markValid,
-  registerWaiter,
-  removeWaiter,
-  waitersOf,
+  filingsWithoutCredentials,
 } from '../../../src/ledger/vault/credentials';
 import { consentsOf } from '../../support/consents';
 import { saveExporter } from '../../../src/ledger/exporters/exporters';
 import { createVault, handIn } from '../../../src/ledger/vault/vault';
-import { customerRecord } from '../filing-support';
+import { customerRecord, tell } from '../filed';
 import { useTestDatabase } from '../../support/postgres';
-import { eventually } from '../../support/processes';
 import { fuseBlownUntil, pruneFailedChecks, recordFailedCheck } from '../../../src/ledger/vault/credential-fuse';
 
 const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
@@ -98,46 +95,18 @@ it('puts bad credentials on record that were never submitted here', async () => 
   expect(await markBad(pool, exporterId, 0, 'credentials_invalid')).toBe(true);
   await expectCurrent(exporterId, { version: 1, state: 'bad' });
   expect(await markBad(pool, exporterId, 0, 'credentials_invalid')).toBe(false);
-  const waiter = { workflowId: randomUUID(), exporterId, versionSeen: 0 };
-  expect(await registerWaiter(pool, waiter)).toEqual({ retryNow: false });
 });
 
-it('tells a waiter to retry at once when newer credentials are valid already', async () => {
+it('names the runs that wait for credentials: those of open filings that pause for them', async () => {
   const { pool } = database;
-  const exporterId = await exporterWith(1);
-  const workflowId = randomUUID();
-  const waiter = { workflowId, exporterId, versionSeen: 1 };
-  const expectRetry = async (retryNow: boolean) => expect(await registerWaiter(pool, waiter)).toEqual({ retryNow });
-  for (const _ of [1, 2]) await expectRetry(false);
-  expect(await waitersOf(pool, exporterId)).toEqual([waiter]);
-  const next = await add(exporterId);
-  await expectRetry(false);
-  await markValid(pool, exporterId, next);
-  await expectRetry(true);
-  expect(await waitersOf(pool, exporterId)).toEqual([]);
-  await registerWaiter(pool, { ...waiter, versionSeen: 2 });
-  await removeWaiter(pool, workflowId);
-  expect(await waitersOf(pool, exporterId)).toEqual([]);
-});
-
-it('loses no wake-up: a waiter sees the new version, or whoever made it valid sees the waiter', async () => {
-  const { pool } = database;
-  const exporterId = await exporterWith(1);
-  const next = await add(exporterId);
-  const workflowId = randomUUID();
-  // Holds the registration between its look at the versions and its own row: the moment in which a wake-up could be
-  // lost.
-  const holder = await pool.connect();
-  await holder.query('BEGIN; LOCK TABLE credential_waiters IN SHARE MODE');
-  const registered = registerWaiter(pool, { workflowId, exporterId, versionSeen: 1 });
-  const waits = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'credential_waiters'::regclass`;
-  await eventually(async () => (await pool.query(waits)).rowCount !== 0);
-  const seen = markValid(pool, exporterId, next).then(() => waitersOf(pool, exporterId));
-  await Promise.race([seen, new Promise((resolve) => setTimeout(resolve, 300))]);
-  await holder.query('COMMIT');
-  holder.release();
-  const { retryNow } = await registered;
-  expect(retryNow || (await seen).some((waiter) => waiter.workflowId === workflowId)).toBe(true);
+  const exporterId = await newExporter();
+  const [first, second] = [1, 2].map((n) => ({ reference: `WAITS-${n}`, madeAt: new Date(), exporterId, rows: [{ sbCumInvoiceNumber: `${n}` }] }));
+  const filingId = await tell(database, first!);
+  await tell(database, second!);
+  await pool.query(`UPDATE filings SET pause = 'credentials' WHERE filing_id = $1`, [filingId]);
+  expect(await filingsWithoutCredentials(pool, exporterId)).toEqual(['file/test/WAITS-1']);
+  await pool.query('UPDATE filings SET closed_at = now() WHERE filing_id = $1', [filingId]);
+  expect(await filingsWithoutCredentials(pool, exporterId)).toEqual([]);
 });
 
 it('records a consent once, with a hash that shows a change', async () => {
