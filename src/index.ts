@@ -11,8 +11,15 @@ export { LedgerUnavailableError } from './ledger/unavailable';
 export { NoWorkerError, TemporalSilentError } from './temporal/workers-present';
 export type { Finding } from './domain/rules/finding';
 export type { Mapping, PushMessage } from './domain/filing/mapping';
-export type { FilingView, RowView, SubmissionView, Waiting } from './domain/filing/view';
-export type { QuestionView } from './domain/filing/questions';
+export type {
+  AttemptView,
+  DecisionView,
+  EvidenceView,
+  EventView,
+  FilingView,
+  RowView,
+  Waiting,
+} from './domain/filing/view';
 export type { CheckOutcome, CheckRequest } from './starter/filings/check';
 export type { CorrectRequest } from './starter/filings/correct';
 export type { FileRequest } from './starter/filings/file';
@@ -21,7 +28,7 @@ export type { FilingTerms, WaitOptions } from './starter/filings/start';
 export type { WrittenEvidence } from './starter/filings/evidence';
 export type { Credentials, ExporterOutcome, ExporterWait, OnboardRequest } from './starter/exporters/operations';
 export type { ExporterView, IrmView } from './starter/exporters/views';
-export type { CertificateFilter, FilingEventView, ListFilter } from './starter/reader';
+export type { CertificateFilter, ListFilter } from './starter/reader';
 export type { ReconcileOutcome, ReconcileRequest } from './starter/reconcile';
 export type { ReportOutcome, ReportRequest } from './starter/report';
 

@@ -43,10 +43,7 @@ const CONTRACTS = {
   'extractDocument.result': { schema: extractDocumentResult, io: 'output' },
   'fileRemittances.input': { schema: contracts.fileInput, io: 'input' },
   'fileRemittances.result': { schema: contracts.filingResult, io: 'output' },
-  'fileRemittances.approve': { schema: updates.approveArgs, io: 'input' },
-  'fileRemittances.resolve': { schema: updates.resolveArgs, io: 'input' },
-  'fileRemittances.abandon': { schema: updates.abandonArgs, io: 'input' },
-  'fileRemittances.refusal': { schema: updates.refusalDetails, io: 'output' },
+  'onboardExporter.refusal': { schema: updates.refusalDetails, io: 'output' },
   'onboardExporter.submitCredentials': { schema: updates.submitCredentialsArgs, io: 'input' },
   pushMessage: { schema: pushMessage, io: 'input' },
 } as const;

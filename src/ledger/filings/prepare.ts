@@ -53,7 +53,6 @@ async function refuseFiling(client: Queryable, filing: LockedFiling, findings: r
   const text = findings.find(({ severity }) => severity === 'error')?.message ?? 'refused';
   await moveFiling(client, filing, {
     state: 'needs_correction',
-    attention,
     asked: false,
     event: { kind: 'refused', text },
   });

@@ -122,3 +122,17 @@ async function evidenceOfAttempt(db: Queryable, filingId: string, attempt: numbe
   const { readAt = null, names = [], entries = [] } = found.evidence ?? {};
   return { attempt, readAt, settledAt: found.settledAt, names, entries, balances: found.balances };
 }
+
+/** The attempts in question of filings, with the names of what was found of each. */
+export async function evidenceNames(
+  db: Queryable,
+  filingIds: readonly string[],
+): Promise<Map<string, { attempt: number; names: string[] }>> {
+  if (filingIds.length === 0) return new Map();
+  const { rows } = await db.query<{ filingId: string; attempt: number; names: string[] }>(
+    `SELECT filing_id AS "filingId", number AS attempt, ARRAY(SELECT jsonb_array_elements_text(evidence -> 'names')) AS names
+       FROM attempts WHERE filing_id = ANY($1) AND verdict IN ('unknown', 'accepted')`,
+    [filingIds],
+  );
+  return new Map(rows.map(({ filingId, ...found }) => [filingId, found]));
+}

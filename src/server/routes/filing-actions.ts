@@ -1,40 +1,44 @@
 /** What persons do about a filing. Each action answers the filing as it is afterwards. */
 import { z } from 'zod';
-import { MAY, personKey } from '../../domain/principal';
-import type { ResolveArgs } from '../../domain/update-contracts';
-import { getFiling } from '../../ledger/filings/filings';
-import { inQuestion } from '../../ledger/filings/filing-view';
+import { MAY } from '../../domain/principal';
+import { getFiling } from '../../ledger/filings/filing';
 import { correctFiling } from '../../starter/filings/correct';
-import { abandon, approve, resolve } from '../../starter/filings/operator-commands';
+import { abandon, approve, resolve, type ResolveArgs } from '../../starter/filings/decide';
 import { resumeFiling } from '../../starter/filings/resume';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
-import { needNamed } from '../../starter/lookup';
 import { visibleFiling } from '../access/scope';
 import { Problem } from '../http/problem';
 import { addRoute, depsFor, type Door, type Registrar } from '../http/route';
 import { filingName, note, visible } from '../http/fields';
-import { filingSchema, isAsked } from '../views/filing';
+import { filingSchema } from '../views/filing';
 import { recorded } from './filings';
 import { sourceOf, statedSchema } from '../http/filing-source';
 
 const FILING = z.object({ filing: filingName });
-const attempt = visible(300)
+const attempt = z
+  .number()
+  .int()
+  .min(1)
   .optional()
-  .describe('the attempt that is answered; needed while the filing shows one, and refused if it is another');
-const number = visible(100);
+  .describe('the attempt that was looked at; needed while the filing shows one, and refused if it is another');
+const shown = z
+  .array(visible(300))
+  .max(1_000)
+  .optional()
+  .describe('the names of the evidence that was looked at; left out: what the filing shows now');
 
 const resolveInput = z.strictObject({
   as: z.enum(['filed', 'not-filed']),
   attempt,
-  requestId: visible(300).optional(),
-  rows: z.array(z.number().int()).max(5_000).optional(),
+  shown,
+  requestId: visible(300).optional().describe('with filed: the request that it was filed under'),
   certificates: z
-    .array(z.strictObject({ row: z.number().int(), eBRCNumber: number }))
-    .max(5_000)
-    .optional(),
-  notOurs: z.array(number).max(5_000).optional(),
-  unseen: z.boolean().optional(),
+    .array(z.strictObject({ row: z.number().int(), eBRCNumber: visible(100) }))
+    .max(999)
+    .optional()
+    .describe('with filed: the certificate of each row; two persons have to name the same'),
+  ends: z.boolean().optional().describe('with not-filed: the filing ends, instead of being sent again'),
   note,
 });
 
@@ -45,19 +49,10 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
   const noted = { 202: { description: 'Noted; a second principal has to say the same', schema: filingSchema } };
 
   async function answer(filingId: string, outcome: Promise<FilingOutcome>) {
-    const { secondPerson } = await outcome.catch(async (error: unknown) => {
+    const done = await outcome.catch(async (error: unknown) => {
       throw await withState(deps, filingId, error);
     });
-    return { status: secondPerson ? 202 : 200, body: await filings.again(filingId) };
-  }
-
-  /** The caller must name what is in question, which may have changed since it looked. @throws Problem 422 */
-  async function assertNothingShown(filingId: string): Promise<void> {
-    const { attempt, request } = await inQuestion(deps.pool, filingId);
-    const shown = attempt ?? request;
-    if (shown === null) return;
-    const detail = `Name the attempt that was looked at (${shown} is in question), or the requestId that was not filed.`;
-    throw new Problem(422, 'attempt_missing', detail);
+    return { status: done.recorded ? 202 : 200, body: await filings.again(filingId) };
   }
 
   addRoute(registrar, {
@@ -68,23 +63,21 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     params: FILING,
     body: z.strictObject({
       note: note.optional(),
+      shown,
       contentHash: visible(100)
         .optional()
         .describe('the content that was looked at, as the filing shows it; refused if it is another'),
     }),
-    answers: after,
+    answers: { ...after, ...noted },
     async handle({ principal, params, body }) {
       const filing = await visibleFiling(deps, principal, params.filing);
-      const { filingId, madeBy, contentHash } = filing;
-      needNamed(filing, params.filing);
+      const { filingId, contentHash } = filing;
       if (body.contentHash !== undefined && body.contentHash !== contentHash) {
         const detail = `Filing ${filingId} has other content than what was looked at: ${contentHash}.`;
         throw new Problem(409, 'approve_refused', detail);
       }
-      if (personKey(madeBy) === personKey(principal.name)) {
-        throw new Problem(403, 'maker_approves', 'Whoever made a filing never approves it. Somebody else has to.');
-      }
-      return answer(filingId, approve({ ...deps, principal }, filingId, { by: principal.name, note: body.note }));
+      const args = { by: principal.name, note: body.note, shown: body.shown };
+      return answer(filingId, approve({ ...deps, principal }, params.filing, args));
     },
   });
 
@@ -96,12 +89,13 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     params: FILING,
     body: resolveInput,
     answers: { ...after, ...noted },
-    async handle({ principal, params, body: { attempt: attemptId, ...word } }) {
-      const filing = await visibleFiling(deps, principal, params.filing);
-      const { filingId } = filing;
-      const named = attemptId ?? (word.as === 'not-filed' ? word.requestId : undefined);
-      if (named === undefined && isAsked(filing)) await assertNothingShown(filingId);
-      const args: ResolveArgs = { ...word, ...(attemptId !== undefined && { attemptId }), by: principal.name };
+    async handle({ principal, params, body }) {
+      const { filingId, attempt: asked, asked: isAsked } = await visibleFiling(deps, principal, params.filing);
+      if (isAsked && asked !== null && body.attempt === undefined && body.as === 'not-filed') {
+        // It may have changed since the caller looked.
+        throw new Problem(422, 'attempt_missing', `Name the attempt that was looked at: ${asked} is in question.`);
+      }
+      const args: ResolveArgs = { ...body, by: principal.name };
       return answer(filingId, resolve({ ...deps, principal }, filingId, args));
     },
   });
@@ -115,12 +109,7 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     body: z.strictObject({ note }),
     answers: after,
     async handle({ principal, params, body }) {
-      const { filingId, madeBy } = await visibleFiling(deps, principal, params.filing);
-      const isMaker = personKey(madeBy) === personKey(principal.name);
-      if (!isMaker && !principal.roles.includes('checker')) {
-        const detail = 'A maker abandons its own filings; for any other the role checker is needed.';
-        throw new Problem(403, 'role_missing', detail, { members: { missing: ['checker'] } });
-      }
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
       return answer(filingId, abandon({ ...deps, principal }, filingId, { by: principal.name, note: body.note }));
     },
   });
@@ -157,7 +146,6 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     },
     async handle(call) {
       const { principal, params, body } = call;
-      // A reference names its newest filing: when the request is repeated, that is the correction which it made.
       const { exporterId } = await visibleFiling(deps, principal, params.filing);
       const { allowDuplicate } = body;
       const request = { filing: params.filing, source: sourceOf(call), madeBy: principal.name, allowDuplicate };

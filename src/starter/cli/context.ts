@@ -176,16 +176,11 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
   });
 
   const readerBasis = async () => {
-    const { mode, rateWindowMs, poll } = await config(...READER_SECTIONS);
-    return { pool: await pool(), mode, cadence: { rateWindowMs, poll } };
-  };
-
-  /** Dependencies for a person's statement about a filing, which needs no Temporal server. */
-  const filings = async () => {
-    changes = true;
-    const { singlePerson } = await config(...READER_SECTIONS);
-    const caller = await principal();
-    return { ...(await readerBasis()), documents: await documents(), singlePerson, principal: caller };
+    const { mode, settleAfterMs, overdueAfterMs, httpTimeoutMs, rateWindowMs, singlePerson } = await config(
+      ...READER_SECTIONS,
+    );
+    const settings = { settleAfterMs, overdueAfterMs, httpTimeoutMs, rateWindowMs, singlePerson };
+    return { pool: await pool(), mode, settings };
   };
 
   /** For read-only commands: no Temporal or encryption key, and `EBRC_MODE` may replace the API key. */
@@ -218,7 +213,6 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     optional,
     pool,
     ledger,
-    filings,
     documents,
     configuredDocuments,
     workbooks,

@@ -8,7 +8,7 @@ import { addCredentialsCommand, addOnboardCommand } from './commands/exporters/o
 import { addDeployCommand, addSchedulesCommand } from './commands/operations/deploy';
 import { addDoctorCommand, addLedgerCommands } from './commands/operations/ledger';
 import { addExporterCommands, addIrmsCommand } from './commands/exporters/exporters';
-import { addDraftCommand, addExtractCommand, addProposeCommand } from './commands/filings/drafts';
+import { addDraftCommand, addExtractCommand } from './commands/filings/drafts';
 import { addCertificateCommands, addEvidenceCommand, addListCommand, addShowCommand } from './commands/filings/list';
 import { addOperatorCommands, addResumeCommand } from './commands/filings/operate';
 import { addInvoiceCommands, addReconcileCommands, addReportCommand } from './commands/operations/reconcile';
@@ -153,7 +153,7 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addCertificateCommands,
     addEvidenceCommand,
   ],
-  'Drafts from documents:': [addProposeCommand, addExtractCommand, addDraftCommand],
+  'Drafts from documents:': [addExtractCommand, addDraftCommand],
   'Reconciliation and reports:': [addReconcileCommands, addReportCommand, addInvoiceCommands],
   'Operations:': [
     addDoctorCommand,

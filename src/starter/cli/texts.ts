@@ -62,7 +62,6 @@ const TONES: Readonly<Partial<Record<FilingState | RowState | ExporterProgress['
   refused: 'bad',
   needs_correction: 'bad',
   outcome_unknown: 'bad',
-  unknown: 'bad',
 };
 
 /** A state, coloured by whether it is reached, waits for somebody, or is wrong. */

@@ -6,7 +6,7 @@ import { isUploadType, UPLOAD_TYPES } from '../../../domain/rules/columns';
 import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
 import type { Waiting } from '../../../domain/filing/view';
 import type { Cli } from '../context';
-import { isEnd, type FilingState } from '../../../domain/filing/states';
+import { isEnd } from '../../../domain/filing/states';
 import type { FilingOutcome } from '../../filings/outcome';
 import { EXIT, type ExitCode, UsageError } from '../../errors';
 import { filingPage, progressText } from '../filing-text';
@@ -148,16 +148,14 @@ export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {
   const progress = terminal.progress();
   let last: FilingResult | undefined;
   let waits: Waiting | null | undefined;
-  let readAt = 0;
   const onProgress = (result: FilingResult) => {
     const moved = last?.state !== result.state;
     last = result;
     if (moved) waits = undefined;
     const { filingId, state } = result;
-    if (filingId === null || isEnd(state as FilingState)) return progress.say(progressText(result));
+    if (filingId === null || isEnd(state)) return progress.say(progressText(result));
     if (waits !== undefined) progress.say(progressText(result, waits));
-    if (moved || (waits?.queue && Date.now() - readAt > READ_AGAIN_MS)) {
-      readAt = Date.now();
+    if (moved) {
       void waitingOf(cli, filingId).then((read) => {
         if (last?.state !== state) return;
         waits = read;
@@ -168,9 +166,6 @@ export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {
   if (wait) cli.onInterrupt(() => interruptText(last?.filingId ?? null));
   return { wait: wait ?? false, onProgress, onNotice: (notice) => terminal.note(notice) };
 }
-
-/** How often the place in a queue is read again while a command waits. */
-const READ_AGAIN_MS = 20_000;
 
 /** What the ledger says the filing waits for; null if it cannot be read now. */
 async function waitingOf(cli: Cli, filingId: string): Promise<Waiting | null> {
@@ -198,7 +193,7 @@ function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode 
   if (waits) return EXIT.waiting;
   if (filing.state === 'refused') return EXIT.refused;
   // A filing without an id was started, but no worker has recorded it yet.
-  if (filing.filingId === null || !isEnd(filing.state as FilingState)) return EXIT.done;
+  if (filing.filingId === null || !isEnd(filing.state)) return EXIT.done;
   return filing.state === 'certified' ? EXIT.done : EXIT.refused;
 }
 

@@ -4,8 +4,6 @@ import type { DraftOutcome } from '../../../../assistant/drafts/draft';
 import type { Bind, Cli } from '../../context';
 import { checkOutputPath, durationArgument, forceOption, uploadTypeOption, type WriteOptions } from '../options';
 import { right, table, type Page, type Part } from '../../page';
-import type { ProposeOutcome } from '../../../../assistant/proposals/propose';
-import { amountText } from '../../../../domain/money';
 import type { ExtractionKind } from '../../../../assistant/extraction/contracts';
 import type { Explained, ExtractionMapping } from '../../../../assistant/extraction/mapping';
 import { EXIT, refusal, RefusedError, type ExitCode } from '../../../errors';
@@ -69,56 +67,6 @@ function draftText(output: string, { rows, gaps, files, ok }: Omit<DraftOutcome,
         ['File', 'State', 'Why it is not in the draft'],
         out.map(({ file, state, error }) => [file, state, error?.message]),
       ),
-  ];
-}
-
-const PROPOSE_HELP = `
-Maps the free balances of the exporter's remittances to documents that are not yet certified (from \`ebrc invoices import\` and from
-filed rows), so that the whole assignment is the most likely one: by currency, remitter and buyer, amount within bank charges, the order of dates, document
-numbers in the bank's remarks, purpose and upload type. Colours and notes mark what to check. Nothing is filed.
-
-Example:
-  $ ebrc propose accounts@asha.example -o july.xlsx
-  $ ebrc check july.xlsx --exporter accounts@asha.example`;
-
-export function addProposeCommand(program: Command, bind: Bind): void {
-  program
-    .command('propose')
-    .summary('propose which remittance pays for which document')
-    .description('Propose mappings of free balances to open documents, as a workbook to look through and file.')
-    .argument('<exporter>', 'id or e-mail')
-    .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
-    .addOption(forceOption())
-    .addOption(uploadTypeOption('only this type; a filing has one type'))
-    .addHelpText('after', PROPOSE_HELP)
-    .action(
-      bind(async (cli, [exporter = ''], { uploadType, ...write }: WriteOptions & { uploadType?: UploadType }) => {
-        const { output } = write;
-        await checkOutputPath(write, '.xlsx');
-        const { proposeMappings } = await import('../../../../assistant/proposals/propose.js');
-        const { writeOutputFile } = await import('../../../../documents/output-file.js');
-        const { workbook, ...outcome } = await proposeMappings(await cli.ledger(), { exporter, uploadType });
-        await writeOutputFile(output, workbook);
-        for (const note of outcome.notes) cli.terminal.note(note);
-        cli.terminal.result({ path: output, ...outcome }, () => proposalsText(output, outcome));
-      }),
-    );
-}
-
-function proposalsText(output: string, { proposals, gaps, ok }: Omit<ProposeOutcome, 'workbook'>): Page {
-  const rows = proposals.map(({ irmNumber, document, amount, currency, confidence, reasons }) => [
-    irmNumber,
-    document,
-    amountText(amount, currency),
-    `${Math.round(confidence * 100)} %`,
-    reasons.join('; '),
-  ]);
-  const left = ok
-    ? 'It passes the check unchanged.'
-    : `Before it passes the check, ${gaps.length} cells have to be filled in.`;
-  return [
-    table(['IRM', 'Document', right('Amount'), right('Confidence'), 'Why'], rows),
-    `${proposals.length} proposals written to ${output}. ${left}`,
   ];
 }
 

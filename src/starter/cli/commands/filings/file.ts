@@ -7,7 +7,6 @@ import {
   byOption,
   channelOption,
   declarationOption,
-  numberArgument,
   printOutcome,
   strictOption,
   uploadTypeOption,
@@ -34,14 +33,13 @@ interface CorrectOptions {
 interface FileOptions extends CorrectOptions, StatedOptions {
   exporter?: string;
   reference?: string;
-  again?: number;
 }
 
 const FILE_HELP = `
 FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx). It is checked completely
 before anything is sent; on a terminal it asks before it sends rows that are usually rejected, or would be certified twice.
 The reference is the key: filing the same file again finds the first filing, whatever became of it, and nothing is sent. What
-was refused or rejected is filed again with ebrc correct, with --again, or under another --reference.
+was refused or rejected is filed again with ebrc correct.
 
 Examples:
   $ ebrc file july.json --exporter accounts@asha.example --wait
@@ -57,11 +55,6 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .addOption(uploadTypeOption())
     .addOption(declarationOption())
     .option('--reference <reference>', 'your own name of the filing (default: made from its content)')
-    .option(
-      '--again <n>',
-      'file a reference once more, none of whose rows is certified or under way; N is printed with its outcome',
-      numberArgument,
-    )
     .addOption(channelOption())
     .option('--approval', 'wait until somebody else approves')
     .addOption(allowDuplicateOption())
@@ -71,8 +64,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .addHelpText('after', FILE_HELP)
     .action(
       bind(async (cli, [file = ''], options: FileOptions) => {
-        const { by, wait, uploadType, channel, exporter, declaration, reference, again, approval, allowDuplicate } =
-          options;
+        const { by, wait, uploadType, channel, exporter, declaration, reference, approval, allowDuplicate } = options;
         const stated = { uploadType, declaration, allowDuplicate };
         const { readFileToFile } = await import('../../../filings/file.js');
         // Before any server is contacted, because errors in the file do not depend on a server.
@@ -81,7 +73,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
         const read = await readFileToFile(store, { source, reference, ...stated });
         const client = await cli.client();
         const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);
-        const request = { ...stated, exporter, reference, n: again, channel, approval, madeBy: by };
+        const request = { ...stated, exporter, reference, channel, approval, madeBy: by };
         const filed = await client.file({ ...request, source: { read } }, { ...waiting(cli, wait), onDoubtful });
         return printOutcome(cli, filed);
       }),

@@ -3,10 +3,10 @@ import { dateText, ISO_DATE, parseDuration, parseFilingDate } from '../../../../
 import { FILING_STATES } from '../../../../domain/filing/states';
 import { filingName } from '../../../../domain/names';
 import { filingsPage, filingPage, nothingListed } from '../../filing-text';
-import type { FilingSummary } from '../../../../domain/filing/view';
+import type { EventView, FilingSummary } from '../../../../domain/filing/view';
 import type { Bind } from '../../context';
 import { printList, withListOptions, checkOutputPath, forceOption, type ListPart, type WriteOptions } from '../options';
-import type { FilingEventView, ListFilter, CertificateFilter } from '../../../reader';
+import type { ListFilter, CertificateFilter } from '../../../reader';
 import { apart, localTime, table, optional, right, type Part, type Page } from '../../page';
 import { counted } from '../../../../domain/text';
 import { amountText } from '../../../../domain/money';
@@ -77,8 +77,8 @@ export function addShowCommand(program: Command, bind: Bind): void {
     .command('show')
     .summary('show a filing')
     .description('Show a filing: its state, rows, certificates, errors and the next step.')
-    .argument('<filing>', 'filing id or reference (REFERENCE#n for the n-th filing under it)')
-    .option('--history', 'also what happened to it: its moves, who approved and answered, what was found')
+    .argument('<filing>', 'filing id, reference (the rows of all its numbers) or REFERENCE#n')
+    .option('--history', 'also what happened to it')
     .addHelpText('after', SHOW_HELP)
     .action(
       bind(async (cli, [filing = ''], { history }: { history?: boolean }) => {
@@ -91,31 +91,11 @@ export function addShowCommand(program: Command, bind: Bind): void {
     );
 }
 
-export function historyTable(events: readonly FilingEventView[]): Part {
+export function historyTable(events: readonly EventView[]): Part {
   return table(
     ['At', 'State', 'By', 'What happened'],
-    events.map((event) => [localTime(event.at), event.state, event.who, eventText(event)]),
+    events.map((event) => [localTime(event.at), event.state, event.who, event.text]),
   );
-}
-
-/** Actions whose event text is the person's note, which does not say what they did. */
-const ACTIONS: Readonly<Record<string, string>> = {
-  approved: 'approved',
-  abandoned: 'gives up',
-  resolved: 'answered',
-  resolve_refused: 'may not answer',
-  permitted: 'permits',
-  permit_stands: 'would permit',
-  permit_refused: 'may not permit',
-  withdrawn: 'withdraws',
-};
-
-function eventText({ kind, state, who, text, said }: FilingEventView): string {
-  if (text === '') return kind;
-  if (who === null || ACTIONS[kind] === undefined || text === `approved by ${who}`) return text;
-  // Abandoning a filing of which nothing was sent is recorded as withdrawn.
-  const action = state === 'abandoned' ? ACTIONS['abandoned'] : ACTIONS[kind];
-  return `${[action, said?.replace('-', ' ')].filter(Boolean).join(' ')}: ${text}`;
 }
 
 const CERTIFICATES_HELP = `
@@ -200,9 +180,7 @@ export function addEvidenceCommand(program: Command, bind: Bind): void {
   program
     .command('evidence')
     .summary('write all evidence of a filing into one .zip')
-    .description(
-      'Write what was handed in, declared, granted, said, sent and answered, and the certificates, into one .zip.',
-    )
+    .description('Write what was handed in, declared, decided, sent and answered, and the certificates, into one .zip.')
     .argument('<filing>', 'filing id or reference (REFERENCE#n for the n-th filing under it)')
     .requiredOption('-o, --output <FILE>', 'the file; ends in .zip')
     .addOption(forceOption())

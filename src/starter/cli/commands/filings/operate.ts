@@ -1,7 +1,9 @@
 import { Option, type Command } from 'commander';
 import { EXIT, UsageError } from '../../../errors';
 import type { Bind } from '../../context';
-import { byOption, printOutcome, several, waiting } from '../options';
+import { filingName } from '../../../../domain/names';
+import { byOption, printOutcome, waiting } from '../options';
+import type { ResolvedAll } from '../../../filings/decide';
 import type { ResumedRun } from '../../../filings/resume';
 import { table, type Page } from '../../page';
 
@@ -14,18 +16,9 @@ interface OperatorOptions {
 interface ResolveOptions extends OperatorOptions {
   as: 'filed' | 'not-filed';
   requestId?: string;
-  rows?: number[];
   certificate?: { row: number; eBRCNumber: string }[];
-  notOurs?: string[];
-  unseen?: boolean;
-}
-
-/** `17,20` as numbers. @throws UsageError */
-function rowNumbers(text: string): number[] {
-  const rows = text.split(',').map((row) => row.trim());
-  if (!rows.every((row) => /^[1-9]\d{0,6}$/u.test(row)))
-    throw new UsageError(`Rows ${text}: give row numbers such as 17,20.`);
-  return rows.map(Number);
+  end?: boolean;
+  all?: boolean;
 }
 
 /** `17=EBRC123`, appended to the certificates given before. @throws UsageError */
@@ -36,16 +29,15 @@ function certificateOf(text: string, before: { row: number; eBRCNumber: string }
 }
 
 /** Refuses options that belong to the other answer. @throws UsageError */
-function refuseOtherOptions(given: Omit<ResolveOptions, 'by'>): void {
-  const { as, certificate, unseen, notOurs, rows } = given;
-  const other = as === 'filed' ? { unseen, 'not-ours': notOurs, rows } : { certificate };
+function refuseOtherOptions({ as, certificate, requestId, end, all }: Omit<ResolveOptions, 'by'>): void {
+  const other = as === 'filed' ? { end, all } : { certificate, 'request-id': requestId };
   const [option] = Object.entries(other).find(([, value]) => value !== undefined) ?? [];
   if (option === undefined) return;
   const why = as === 'filed' ? 'not-filed.' : 'filed: what was not filed has none.';
   throw new UsageError(`--${option} goes with --as ${why}`);
 }
 
-/** The operator commands `approve`, `resolve`, `permit`, `withdraw` and `abandon`. */
+/** The operator commands `approve`, `resolve` and `abandon`. */
 export function addOperatorCommands(program: Command, bind: Bind): void {
   program
     .command('approve')
@@ -66,79 +58,43 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .command('resolve')
     .summary('answer whether a submission of unknown outcome was filed')
     .description('Answer whether a submission of unknown outcome was filed, after checking the portal.')
-    .argument('<filing>', 'filing id or reference')
+    .argument('[filing]', 'filing id or reference')
     .addOption(
       new Option('--as <outcome>', 'filed: the service has it; not-filed: it does not, send it again')
         .choices(['filed', 'not-filed'])
         .makeOptionMandatory(),
     )
-    .option('--request-id <id>', 'the request that it was filed under, or none of whose rows was filed')
+    .option('--request-id <id>', 'with --as filed: the request that it was filed under')
     .option(
       '--certificate <row=number>',
       'with --as filed: the certificate of a row; two persons have to name the same',
       certificateOf,
     )
-    .option('--rows <rows>', 'with --as not-filed of a request: these rows alone', rowNumbers)
-    .option(
-      '--not-ours <number>',
-      'with --as not-filed: this certificate, or named request, is another filing’s; two persons have to name it',
-      several,
-    )
-    .option('--unseen', 'with --as not-filed: answer although the certificates cannot be read; takes two persons')
+    .option('--end', 'with --as not-filed: end the filing, instead of sending it again')
+    .option('--all', 'with --as not-filed: every filing that asks and has no evidence against it')
     .requiredOption('--note <text>', 'how you know, for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')
     .addHelpText(
       'after',
-      '\nThe answer applies to the attempt that `ebrc show` shows. not-filed is accepted after the settle window (EBRC_SETTLE_AFTER),' +
-        '\nby two persons where an IRM was used since the send and no certificate accounts for it.' +
+      '\nThe answer is about the attempt that `ebrc show` shows, and the evidence that it shows. not-filed is accepted once the' +
+        '\nsettle time (EBRC_SETTLE_AFTER) is over, by two persons where anything that was found speaks against it.' +
         '\n\nExamples:\n  $ ebrc resolve JULY-2026 --as filed --request-id REQ123 --note "seen on the portal"' +
-        '\n  $ ebrc resolve JULY-2026 --as not-filed --note "not on the portal, asked the service"',
+        '\n  $ ebrc resolve JULY-2026 --as not-filed --note "not on the portal, asked the service"' +
+        '\n  $ ebrc resolve --all --as not-filed --note "the outage of this morning"',
     )
     .action(
-      bind(async (cli, [filing = ''], { note = '', wait, by, as, certificate, ...options }: ResolveOptions) => {
-        const { requestId, rows, notOurs, unseen } = options;
-        refuseOtherOptions({ as, certificate, ...options });
+      bind(async (cli, [filing], { note = '', wait, by, ...options }: ResolveOptions) => {
+        const { as, certificate: certificates, requestId, end: ends, all = false } = options;
+        if ((filing === undefined) !== all) throw new UsageError('Name a filing, or give --all.');
+        refuseOtherOptions(options);
         const client = await cli.client();
-        const args = { as, by, note, requestId, rows, notOurs, unseen, certificates: certificate };
-        return printOutcome(cli, await client.resolve(filing, args, waiting(cli, wait)));
-      }),
-    );
-  program
-    .command('permit')
-    .summary('permit a duplicate beside rows of unknown outcome')
-    .description(
-      'Permit that rows are filed once more beside these ones, whose outcome is not known or which were abandoned after the ' +
-        'send. Two persons have to permit the same rows; a filing then names them with --allow-duplicate.',
-    )
-    .argument('<filing>', 'filing id or reference of the rows in doubt')
-    .argument('<rows>', 'rows of its file, such as 17,20')
-    .requiredOption('--note <text>', 'how you know, for the record')
-    .addOption(byOption())
-    .addHelpText('after', '\nExample:\n  $ ebrc permit JULY-2026 17 --note "cancelled at the authority"')
-    .action(
-      bind(async (cli, [filing = '', rows = ''], { note = '', by }: OperatorOptions) => {
-        const args = { rows: rowNumbers(rows), note, by };
-        const { permit } = await import('../../../filings/permit.js');
-        const outcome = await permit(await cli.filings(), filing, args);
-        printOutcome(cli, outcome);
-        return outcome.waitsForPerson ? EXIT.waiting : EXIT.done;
-      }),
-    );
-  program
-    .command('withdraw')
-    .summary('take back your last statement about a filing')
-    .description(
-      'Take back your last answer or permission that was not carried out, such as one that waits for a second person.',
-    )
-    .argument('<filing>', 'filing id or reference')
-    .requiredOption('--note <text>', 'why, for the record')
-    .addOption(byOption())
-    .addHelpText('after', '\nExample:\n  $ ebrc withdraw JULY-2026 --note "looked at another account"')
-    .action(
-      bind(async (cli, [filing = ''], { note = '', by }: OperatorOptions) => {
-        const { withdraw } = await import('../../../filings/permit.js');
-        printOutcome(cli, await withdraw(await cli.filings(), filing, { note, by }));
+        if (filing !== undefined) {
+          const args = { as, by, note, requestId, ends, certificates };
+          return printOutcome(cli, await client.resolve(filing, args, waiting(cli, wait)));
+        }
+        const done = await client.resolveAll({ by, note });
+        cli.terminal.result(done, () => resolvedTable(done));
         return EXIT.done;
       }),
     );
@@ -146,7 +102,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .command('abandon')
     .summary('give up a filing')
     .description(
-      'Give up a filing. If it was not sent, nothing remains of it; otherwise its rows cannot be filed again.',
+      'Give up a filing that was not sent. One that may have been sent is answered with `ebrc resolve` instead.',
     )
     .argument('<filing>', 'filing id or reference')
     .requiredOption('--note <text>', 'why, for the record')
@@ -160,6 +116,17 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         // Ended without certificates, as requested, so the exit code is 0.
       }),
     );
+}
+
+function resolvedTable({ answered, left }: ResolvedAll): Page {
+  if (answered.length + left.length === 0) return 'No filing asks whether it was filed.';
+  return table(
+    ['Filing', 'Answered'],
+    [
+      ...answered.map((filing) => [filingName(filing), filing.waits ?? 'yes']),
+      ...left.map((filing) => [filingName(filing), `no: ${filing.why}`]),
+    ],
+  );
 }
 
 /** `resume`: continues filings whose workflow has ended. */

@@ -21,7 +21,9 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
   const ledger = program
     .command('ledger')
     .summary('check the ledger, migrate it, or repair it after a restore')
-    .description('The ledger itself: whether it has all that Temporal knows, its migrations, and what to do after a restore.')
+    .description(
+      'The ledger itself: whether it has all that Temporal knows, its migrations, and what to do after a restore.',
+    )
     .addHelpText('after', ABOUT);
   ledger
     .command('status')
@@ -65,29 +67,39 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', ABOUT)
     .action(
-      bind(async (cli, _, { since, nothingLost = false, by }: { since?: string; nothingLost?: boolean; by: string }) => {
-        if ((since !== undefined) === nothingLost) throw new UsageError('Give either --since TIME or --nothing-lost.');
-        const time = since === undefined ? null : timeOf(since);
-        const { mode, ...config } = await cli.config('mode', 'database', 'temporal', 'filing', 'tuning');
-        const pool = await cli.pool();
-        const { nothingLost: renew, restoreLedger } = await import('../../../restore.js');
-        const { filingSettings } = await import('../../../../config/config.js');
-        const restored =
-          time === null
-            ? await renew({ pool, mode }, by)
-            : await restoreLedger(
-                { pool, mode, temporal: await cli.temporal(), taskQueue: config.taskQueue, settings: filingSettings(config) },
-                { since: time, by },
-              );
-        cli.terminal.result(restored, () => restoredText(restored));
-        return restored.state === 'whole' && restored.lost.length === 0 ? EXIT.done : EXIT.waiting;
-      }),
+      bind(
+        async (cli, _, { since, nothingLost = false, by }: { since?: string; nothingLost?: boolean; by: string }) => {
+          if ((since !== undefined) === nothingLost)
+            throw new UsageError('Give either --since TIME or --nothing-lost.');
+          const time = since === undefined ? null : timeOf(since);
+          const { mode, ...config } = await cli.config('mode', 'database', 'temporal', 'filing', 'tuning');
+          const pool = await cli.pool();
+          const { nothingLost: renew, restoreLedger } = await import('../../../restore.js');
+          const { filingSettings } = await import('../../../../config/config.js');
+          const restored =
+            time === null
+              ? await renew({ pool, mode }, by)
+              : await restoreLedger(
+                  {
+                    pool,
+                    mode,
+                    temporal: await cli.temporal(),
+                    taskQueue: config.taskQueue,
+                    settings: filingSettings(config),
+                  },
+                  { since: time, by },
+                );
+          cli.terminal.result(restored, () => restoredText(restored));
+          return restored.state === 'whole' && restored.lost.length === 0 ? EXIT.done : EXIT.waiting;
+        },
+      ),
     );
 }
 
 function timeOf(text: string): Date {
   const time = new Date(text);
-  const known = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/u.test(text) && !Number.isNaN(time.getTime());
+  const known =
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/u.test(text) && !Number.isNaN(time.getTime());
   if (!known || time.getTime() > Date.now())
     throw new UsageError(`${text} is no time in the past; allowed: such as 2026-02-03T04:00:00Z.`);
   return time;

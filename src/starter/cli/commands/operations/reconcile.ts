@@ -53,8 +53,8 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
           { exporter, from, to },
           {
             wait,
-            onProgress: ({ parties, opened, closed }, waits) =>
-              progress.say(waits ?? `parties compared ${parties}, findings opened ${opened}, closed ${closed}`),
+            onProgress: ({ companies, opened, closed }, waits) =>
+              progress.say(waits ?? `companies compared ${companies}, findings opened ${opened}, closed ${closed}`),
             onNotice: (notice) => cli.terminal.note(notice),
           },
         );
@@ -98,21 +98,21 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     );
 }
 
-/** Whether some party could be read completely. A run that goes on has not decided that yet. */
-const askedAny = ({ state, parties, skipped }: ReconcileOutcome): boolean =>
-  state !== 'done' || skipped.length === 0 || skipped.length < parties;
+/** Whether some company could be read completely. A run that goes on has not decided that yet. */
+const askedAny = ({ state, companies, skipped }: ReconcileOutcome): boolean =>
+  state !== 'done' || skipped.length === 0 || skipped.length < companies;
 
 const NONE_ASKED =
-  'No party was reconciled completely, because none could be read in full. What follows is what the ledger knew.';
+  'No company was reconciled completely, because none could be read in full. What follows is what the ledger knew.';
 
 function outcomePage(outcome: ReconcileOutcome): Page {
-  const { state, from, to, parties, opened, closed, healed, skipped, findings } = outcome;
+  const { state, from, to, companies, opened, closed, healed, skipped, findings } = outcome;
   const head = fields([
     ['Run', outcome.runId],
     ['Workflow', outcome.workflowId],
     ['State', state],
     ['Days', from && `${from} to ${to}`],
-    ['Parties', parties],
+    ['Parties', companies],
     ['Findings', `opened ${opened}, closed ${closed}, healed ${healed}`],
   ]);
   const notes = skipped.map(({ name, reason }) => `Not reconciled completely: ${name}: ${reason}`).join('\n');
