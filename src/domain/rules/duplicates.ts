@@ -1,4 +1,5 @@
 /** What stands against rows, and permissions for exact rows to be filed all the same. */
+import { groupBy } from '../values';
 import { errorAt, type Finding } from './finding';
 
 export interface PermittedDuplicate {
@@ -40,21 +41,22 @@ export function judgeObjections(
   permitted: readonly PermittedDuplicate[],
 ): { findings: Finding[]; letIn: Map<number, LetIn> } {
   const objections = all.filter((one, at) => !all.slice(0, at).some((earlier) => tells(earlier, one)));
-  const permits = new Map(permitted.map((permit) => [permit.row, permit]));
+  const permits = groupBy(permitted, ({ row }) => String(row));
   const stuck = new Set(objections.filter(({ unknown }) => unknown).map(({ row }) => row));
   const option = allowDuplicate(objections.map(({ row }) => row).filter((row) => !stuck.has(row)));
   const letIn = new Map<number, LetIn>();
   const findings = objections.map((objection): Finding => {
     const { position, row, code, message, filings, certificates, unknown } = objection;
-    const permit = permits.get(row);
+    const given = permits.get(String(row));
     const against = namesOf(objection);
     const finding = {
       ...errorAt(row, null, code, message),
       ...(filings[0] !== undefined && { filingId: filings[0] }),
       ...(certificates[0] !== undefined && { eBRCNumber: certificates[0] }),
     };
-    if (permit && !unknown && against.every((name) => permit.besides?.includes(name) ?? true)) {
-      letIn.set(position, { beside: [...(letIn.get(position)?.beside ?? []), ...against], reason: permit.reason });
+    if (given && !unknown && against.every((name) => given.some(({ besides }) => besides?.includes(name) ?? true))) {
+      const reason = [...new Set(given.map((permit) => permit.reason))].join('; ');
+      letIn.set(position, { beside: [...(letIn.get(position)?.beside ?? []), ...against], reason });
       return { ...finding, severity: 'warning' };
     }
     if (unknown)

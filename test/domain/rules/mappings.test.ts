@@ -118,6 +118,11 @@ describe('a permission', () => {
     }
     const two = [held(), held({}, { filingId: 'F2', ordinal: 1 })];
     expect(judged(two, { besides: ['F1'] }).findings).toMatchObject([{ severity: 'error' }]);
+    const { objections } = judgeMappings({ rows: [row()], held: two, reference: 'R2' });
+    const both = ['F1', 'F2'].map((name) => ({ row: 1, reason: `beside ${name}`, besides: [name] }));
+    expect(judgeObjections(objections, both).letIn.get(0)).toEqual({
+      ...{ beside: ['F1', 'F2'], reason: 'beside F1; beside F2' },
+    });
   });
 
   it('is none beside a row whose outcome is unknown', () => {
