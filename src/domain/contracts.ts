@@ -197,7 +197,7 @@ const resultRow = z.object({
   sbCumInvoiceNumber: z.string(),
   state: z.string(),
   eBRCNumber: z.string().nullable(),
-  document: z.string().nullable().describe('name of the PDF in the document store'),
+  pdf: z.string().nullable().describe('file name of the PDF in the document store'),
   sha256: z.string().nullable(),
   errors: z.array(z.string()).describe('the authority’s errors; long ones are cut'),
 });
