@@ -125,12 +125,7 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
     name: scenario.name,
     tookMs,
     disruptions: done,
-    problems: [
-      ...verdict.problems,
-      ...reconciled.problems,
-      ...(answered?.problems ?? []),
-      ...workers.problems,
-    ],
+    problems: [...verdict.problems, ...reconciled.problems, ...(answered?.problems ?? []), ...workers.problems],
     figures: [
       ...verdict.figures,
       ...reconciled.figures,

@@ -25,9 +25,7 @@ const isKnown = (state: string): state is FilingState => (FILING_STATES as reado
 
 /** Every filing of the ledger with its state. */
 export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
-  const { rows } = await pool.query<Standing>(
-    `SELECT filing_id AS "filingId", reference, state, asked FROM filings`,
-  );
+  const { rows } = await pool.query<Standing>(`SELECT filing_id AS "filingId", reference, state, asked FROM filings`);
   return rows;
 }
 

@@ -1,6 +1,7 @@
 /** Brings into a ledger that went back what Temporal knows of its filings, and says that work may go on. */
 import type pg from 'pg';
 import type { Mode } from '../domain/names';
+import { renewFeedEpoch } from './events';
 import { insertUnknown, readAttempts } from './filings/attempts';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './filings/lock';
 import { moveFiling } from './filings/move';
@@ -122,8 +123,9 @@ export async function answersOfFindings(db: Queryable, mode: Mode) {
 export async function endRestore(pool: pg.Pool, mode: Mode, healed: string): Promise<void> {
   await withTransaction(pool, async (client) => {
     await client.query(
-      `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8), restored_at = clock_timestamp(), feed_epoch = gen_random_uuid()`,
+      `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8), restored_at = clock_timestamp()`,
     );
+    await renewFeedEpoch(client);
     await client.query(
       `UPDATE findings SET closed_at = clock_timestamp(), healed = $3 WHERE mode = $1 AND kind = $2 AND closed_at IS NULL`,
       [mode, WENT_BACK, healed],

@@ -56,10 +56,7 @@ describe('in a folder', () => {
       const folder = join(root, 'made', 'documents');
       const store = createDocumentStore({ root: folder });
       await store.put({ name: 'EBRC2026001', kind: 'pdf', buffer: pdf() });
-      await store.createRecord('sent/x/00/1', Buffer.from('{}'));
-      for (const made of ['', 'sent', 'sent/x', 'sent/x/00']) {
-        expect([made, (await stat(join(folder, made))).mode & 0o777]).toEqual([made, 0o700]);
-      }
+      expect((await stat(folder)).mode & 0o777).toBe(0o700);
     } finally {
       process.umask(before);
     }
@@ -129,7 +126,6 @@ describe('an object store that', () => {
   test('overlooks conditional writes is refused before anything is counted by it', async () => {
     answer = ({ method }, response) => response.writeHead(method === 'DELETE' ? 204 : 200, { etag: '"x"' }).end();
     const overlooking = store();
-    await expect(overlooking.createRecord('sent/l/1', Buffer.from('x'))).rejects.toThrow('ignores If-None-Match');
     await expect(overlooking.put(document)).rejects.toThrow('If-None-Match');
   });
 

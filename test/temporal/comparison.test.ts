@@ -45,9 +45,9 @@ const compare = (ledger?: TestDatabase, of?: Parameters<typeof deps>[1]) =>
 const isWhole = async ({ pool }: TestDatabase) => (await readLedgerTime(pool, 'test')).whole;
 
 /** A filing in the ledger, and its run. */
-async function file(ledger: TestDatabase, facts: RecordedFilingFacts, end = 'certified') {
+async function file(ledger: TestDatabase, facts: RecordedFilingFacts) {
   const filing = await recordFilingByHand(ledger.pool, facts);
-  await startWith(temporal, taskQueue, filing, { end });
+  await startWith(temporal, taskQueue, filing, {});
   return filing;
 }
 
