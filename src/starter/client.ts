@@ -10,7 +10,7 @@ import { checkFile } from './filings/check';
 import { correctFiling } from './filings/correct';
 import { fileFile } from './filings/file';
 import { writeEvidence } from './filings/evidence';
-import { abandon, approve, resolve } from './filings/operator-commands';
+import { abandon, approve, resolve, resolveAll } from './filings/decide';
 import { resumeAll, resumeFiling } from './filings/resume';
 import { createEbrcReader } from './reader';
 import { acknowledgeFinding, reconcile } from './reconcile';
@@ -34,6 +34,8 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     ...exporters,
     approve: bound(approve),
     resolve: bound(resolve),
+    /** Answers "not filed" for every filing that asks and against which nothing was found. */
+    resolveAll: bound(resolveAll),
     abandon: bound(abandon),
     resume: bound(resumeFiling),
     resumeAll: bound(resumeAll),

@@ -1,11 +1,11 @@
-import type { FilingView, FilingSummary } from '../domain/filing/view';
+import type { EventView, FilingSummary, FilingView } from '../domain/filing/view';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificates';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
-import { markBehind, pageOfEvents } from '../ledger/filings/filing-pages';
-import { listFilingViews } from '../ledger/filings/filing-view';
+import { eventsPage } from '../ledger/filings/events';
+import { listFilings, markOf } from '../ledger/filings/lists';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
-import { exporterIdOf, filingOf, viewOf } from './lookup';
+import { exporterIdOf, filingOf, isWhole, viewNamed } from './lookup';
 import { irmCursor, readIrmCursor } from '../domain/identity';
 import { exporterViews, readIrmViews, type IrmView } from './exporters/views';
 import type { FindingView } from '../domain/reconciliation/findings';
@@ -58,32 +58,29 @@ const PAGE_SIZE = 1_000;
 /** Most events shown of a filing; a filing that waits for months has a few thousand. */
 const MAX_EVENTS = 10_000;
 
-/** An event of a filing: a transition, a statement of a person, or a finding. */
-export type FilingEventView = Omit<Awaited<ReturnType<typeof pageOfEvents>>[number], 'at' | 'id'> & { at: string };
-
 const unknownEntry = (what: string) =>
   new RefusedError([{ code: 'unknown_entry', message: `${what} is not in this list: --after takes its last entry.` }]);
 
 /** Read-only access to the ledger. The caller opens and closes the dependencies. */
 export function createEbrcReader(deps: EbrcReaderDependencies) {
-  const { pool, mode, documents, cadence } = deps;
+  const { pool, mode, documents } = deps;
   const exporterOf = (exporter: string | undefined) =>
     exporter === undefined ? undefined : exporterIdOf(pool, mode, exporter);
-  const list = async ({ exporter, after, limit = PAGE_SIZE, ...filter }: ListFilter = {}) => {
+  const list = async ({ exporter, after, limit = PAGE_SIZE, ...filter }: ListFilter = {}): Promise<FilingSummary[]> => {
     const exporterId = await exporterOf(exporter);
-    const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
-    return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) }, cadence);
+    const mark = after === undefined ? undefined : await markOf(pool, (await filingOf(deps, after)).filingId);
+    const page = await listFilings(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) });
+    return page.map(({ mark: _, ...filing }) => filing);
   };
   return {
-    /** Finds a filing by id or reference. @throws RefusedError if there is none */
-    async show(idOrReference: string): Promise<FilingView> {
-      return viewOf(deps, (await filingOf(deps, idOrReference)).filingId);
-    },
-    /** A filing's events, oldest first. @throws RefusedError if there is no such filing */
-    async history(idOrReference: string): Promise<FilingEventView[]> {
-      const { filingId } = await filingOf(deps, idOrReference);
-      const events = await pageOfEvents(pool, { filingId, after: '0', limit: MAX_EVENTS });
-      return events.map(({ id: _, at, ...event }) => ({ ...event, at: at.toISOString() }));
+    /** A filing by id or `REFERENCE#n`, or by its reference alone the whole reference. @throws RefusedError: none */
+    show: (name: string): Promise<FilingView> => viewNamed(deps, name),
+    /** The events of what a FILING argument names, oldest first. @throws RefusedError if there is no such filing */
+    async history(name: string): Promise<EventView[]> {
+      const filing = await filingOf(deps, name);
+      const { mode: ofMode, reference } = filing;
+      const n = isWhole(filing, name) ? null : filing.n;
+      return (await eventsPage(pool, { mode: ofMode, reference, n, limit: MAX_EVENTS })).items;
     },
     list,
     /** Pages of filings with their counts, newest first. */

@@ -114,6 +114,19 @@ export async function filingOfReference(
   ]);
 }
 
+/** The corrections under a reference, oldest first. */
+export async function correctionsUnder(
+  db: Queryable,
+  { mode, reference }: Pick<FilingRecord, 'mode' | 'reference'>,
+): Promise<(Pick<FilingRecord, 'filingId' | 'n' | 'contentHash'> & { corrects: string })[]> {
+  const { rows } = await db.query<Pick<FilingRecord, 'filingId' | 'n' | 'contentHash'> & { corrects: string }>(
+    `SELECT filing_id AS "filingId", n, content_hash AS "contentHash", corrects
+       FROM filings WHERE mode = $1 AND reference = $2 AND corrects IS NOT NULL ORDER BY n`,
+    [mode, reference],
+  );
+  return rows;
+}
+
 export type FilingStanding = Pick<FilingRecord, 'filingId' | 'state' | 'asked' | 'moves' | 'closed'>;
 
 /** The state of filings, and whether a person was asked, for callers that wait for them. */

@@ -1,5 +1,6 @@
 /** Rows of filings as people and programs see them: of one filing, or of a whole reference. */
 import { NO_ROWS } from '../../domain/contracts';
+import type { Mapping } from '../../domain/filing/mapping';
 import type { Counts, RowView } from '../../domain/filing/view';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
@@ -84,4 +85,29 @@ export async function countRows(db: Queryable, filingIds: readonly string[]): Pr
   );
   const counted = new Map(rows.map(({ filingId, ...counts }) => [filingId, counts]));
   return (filingId) => counted.get(filingId) ?? NO_ROWS;
+}
+
+/** A row of a reference, for whoever corrects it. */
+export interface ReferenceRow {
+  filingId: string;
+  n: number;
+  mapping: Mapping;
+  /** It holds its mapping no longer. */
+  freed: boolean;
+  correctedBy: string | null;
+  errors: string[];
+}
+
+/** The rows of all filings of a reference. */
+export async function rowsOfReference(
+  db: Queryable,
+  { mode, reference }: Pick<Scope, 'mode' | 'reference'>,
+): Promise<ReferenceRow[]> {
+  const { rows } = await db.query<ReferenceRow>(
+    `SELECT r.filing_id AS "filingId", f.n, r.mapping, NOT r.held AS freed, r.corrected_by AS "correctedBy", r.errors
+       FROM filings f JOIN filing_rows r ON r.filing_id = f.filing_id WHERE f.mode = $1 AND f.reference = $2
+      ORDER BY f.n, r.position`,
+    [mode, reference],
+  );
+  return rows;
 }
