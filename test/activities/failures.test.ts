@@ -12,23 +12,19 @@ import type { Activities } from '../../src/activities/create-activities';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { addCredentials, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
 import { clientOf } from '../api/support/service';
-import { knowExporter, open, rowsOf } from '../ledger/filing-support';
 import { closeAfterAll } from '../support/closing';
 import { useTestDatabase } from '../support/postgres';
 import { useSandbox } from '../support/sandbox';
 import { eventually } from '../support/processes';
 import { openDoor, type ActivityDoor } from './door';
-import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { handIn } from '../../src/ledger/vault/vault';
 import { readFailure } from '../../src/workflows/failures';
 
 const SECOND = 1_000;
 const ACCOUNT = { dgftUsername: 'meridian.exports', dgftPassword: 'Meridian#2026' };
 const IEC = 'AAGCM4521K';
-const DAYS = { from: '2026-01-01', to: '2026-03-31' };
 
 const ledger = useTestDatabase();
-const { opened } = attemptSteps(ledger);
 const sandbox = useSandbox({
   rateLimits: false,
   activationDelayMs: 0,
@@ -37,20 +33,18 @@ const sandbox = useSandbox({
 let client: ReturnType<typeof clientOf>;
 let door: ActivityDoor;
 let exporterId: string;
-let partyId: number;
 
 beforeAll(async () => {
   client = clientOf(sandbox.url, { httpTimeoutMs: 2_000 });
   door = await openDoor(ledger, client.api);
   const customer = await client.api.createCustomer({ name: 'Meridian', email: 'm@example.test', iec: IEC });
   exporterId = customer.id;
-  const row = await saveExporter(
-    ledger.pool,
-    await client.api.checkCredentials(exporterId, ACCOUNT),
-    'test',
-    new Date(),
+  await saveExporter(ledger.pool, await client.api.checkCredentials(exporterId, ACCOUNT), 'test', new Date());
+  await ledger.pool.query(
+    `INSERT INTO certificates (mode, iec, ebrc_number, exporter_id, detail, asked_at)
+     VALUES ('test', $1, 'EB1', $2, '{}', clock_timestamp()), ('test', $1, 'EBDOOR1', $2, '{}', clock_timestamp())`,
+    [IEC, exporterId],
   );
-  partyId = row.partyId;
 });
 afterEach(() => sandbox.clearFaults());
 closeAfterAll(async () => {
@@ -77,11 +71,7 @@ type Call = [name: keyof Activities, operation: FaultedOperation, args: () => ne
 /** Every read that goes to the service, with what it is called with. */
 const READS: Call[] = [
   ['readExporter', 'get-customer', () => ({ exporterId }) as never],
-  ['refreshIrms', 'refresh-irms', () => ({ exporterId }) as never],
-  ['readIrms', 'list-irms', () => ({ exporterId }) as never],
-  ['readCertificates', 'fetch-details', () => ({ partyId, exporterId, iecCode: IEC, ...DAYS }) as never],
-  ['downloadCertificate', 'download-pdf', () => ({ exporterId, eBRCNumber: 'EBNONE' }) as never],
-  ['knowsRequest', 'status', () => ({ exporterId, requestId: 'REQ-NONE' }) as never],
+  ['downloadCertificate', 'download-pdf', () => ({ exporterId, eBRCNumber: 'EB1' }) as never],
 ];
 
 describe.each(READS)('%s', (name, operation, args) => {
@@ -101,85 +91,18 @@ describe.each(READS)('%s', (name, operation, args) => {
   });
 });
 
-// A refresh is done with any 2xx: the specification shows no body of it.
-it.each(READS.filter(([name]) => name !== 'refreshIrms'))(
-  '%s is repeated slowly after a page in the place of an answer',
-  async (name, operation, args) => {
-    strike(operation, 'html-body', { status: 200 });
-    expect(await door.failure(name, args())).toMatchObject({ type: 'bad_answer', nextRetryDelay: 60 * SECOND });
-  },
-);
-
-describe('a submission', () => {
-  let sent = 0;
-  beforeAll(() => knowExporter(ledger, exporterId, IEC));
-
-  const submission = async () => {
-    sent += 1;
-    const document = { sbCumInvoiceNumber: String(7_000 + sent), mappedIRMAmountFCC: 10 };
-    const filingId = await open(ledger, `DOOR-${sent}`, rowsOf(document), { exporterId });
-    return { filingId, submission: 1, exporterId, attemptId: await opened(filingId) };
-  };
-
-  it.each<[FaultInput['kind'], string]>([
-    ['502-with-code', 'outcome_unknown'],
-    ['500', 'outcome_unknown'],
-    ['accept-then-drop', 'outcome_unknown'],
-    ['reset-before-accept', 'outcome_unknown'],
-    ['truncated-json', 'outcome_unknown'],
-    ['status-429', 'rate_limited'],
-  ])('is never repeated by Temporal: after %s it fails for good, as %s', async (fault, type) => {
-    const args = await submission();
-    strike('push-irm', fault);
-    const before = callsOf('push-irm');
-    expect(await door.failure('submitPush', args)).toMatchObject({ type, nonRetryable: true });
-    // A second dispatch, as after a reset, meets the mark of the first one and sends nothing.
-    expect(await door.failure('submitPush', args)).toMatchObject({ nonRetryable: true });
-    expect(callsOf('push-irm') - before).toBe(1);
-  });
-
-  it('is sent however long its task has waited in the queue', async () => {
-    const waited = { currentAttemptScheduledTimestampMs: Date.now() - 30 * 60 * SECOND };
-    expect(await door.run('submitPush', await submission(), waited)).toMatchObject({ answer: { kind: 'accepted' } });
-  });
-
-  it('is not marked where too little of its time is left for a whole exchange', async () => {
-    const args = await submission();
-    const before = callsOf('push-irm');
-    const left = { startToCloseTimeoutMs: door.deps.settings.httpTimeoutMs + 14 * SECOND };
-    expect(await door.failure('submitPush', args, left)).toMatchObject({ type: 'attempt_closed', nonRetryable: true });
-    expect(callsOf('push-irm') - before).toBe(0);
-    const marks = 'SELECT marked_at AS at FROM attempts WHERE attempt_id = $1';
-    expect(await ledger.select(marks, args.attemptId)).toEqual([{ at: null }]);
-  });
-
-  it('that the service refuses for its credentials is refused, with the answer, and not merely unsent', async () => {
-    const args = await submission();
-    strike('push-irm', 'account-locked');
-    const failure = await door.failure('submitPush', args);
-    const answered = { status: 409, credentialsVersion: 0, sentBy: expect.any(String) as string };
-    expect(failure).toMatchObject({ type: 'account_locked', nonRetryable: true, details: [answered] });
-    const judged = 'SELECT verdict, answer_status AS status FROM attempts WHERE attempt_id = $1';
-    expect(await ledger.select(judged, args.attemptId)).toEqual([{ verdict: 'refused', status: 409 }]);
-    Object.assign(await account(), { locked: false });
-    await ledger.pool.query('DELETE FROM credential_versions WHERE exporter_id = $1', [exporterId]);
-  });
-});
-
 it('waits longer from try to try', async () => {
   const delays: unknown[] = [];
   for (const attempt of [1, 2, 3, 20]) {
-    strike('refresh-irms', '502-with-code');
+    strike('get-customer', '502-with-code');
     delays.push(
-      ((await door.failure('refreshIrms', { exporterId }, { attempt })) as ApplicationFailure).nextRetryDelay,
+      ((await door.failure('readExporter', { exporterId }, { attempt })) as ApplicationFailure).nextRetryDelay,
     );
   }
   expect(delays).toEqual([30 * SECOND, 60 * SECOND, 120 * SECOND, 900 * SECOND]);
 });
 
 it('does not repeat what the service refuses', async () => {
-  const wide = { partyId, exporterId, iecCode: IEC, from: '2026-01-01', to: '2026-12-31' };
-  expect(await door.failure('readCertificates', wide)).toMatchObject({ type: 'window_too_wide', nonRetryable: true });
   const nobody = '00000000-0000-4000-8000-000000000000';
   expect(await door.failure('readExporter', { exporterId: nobody })).toMatchObject({
     type: 'customer_not_found',
@@ -219,8 +142,8 @@ describe('credentials that the portal rejects', () => {
   afterEach(() => ledger.pool.query(`DELETE FROM credential_versions WHERE exporter_id = $1`, [exporterId]));
 
   it('fail for good, with the version that was tried; none of the calls behind it logs in again', async () => {
-    strike('refresh-irms', 'password-expired', { newPassword: 'Changed-2!' });
-    const failure = await door.failure('refreshIrms', { exporterId });
+    strike('download-pdf', 'password-expired', { newPassword: 'Changed-2!' });
+    const failure = await door.failure('downloadCertificate', { exporterId, eBRCNumber: 'EB1' });
     expect(failure).toMatchObject({
       type: 'credentials_invalid',
       nonRetryable: true,
@@ -270,26 +193,12 @@ describe('a repeat', () => {
     expect(made).toHaveLength(1);
   });
 
-  it('of a reading leaves the ledger as the first one did', async () => {
-    await door.run('refreshIrms', { exporterId });
-    const first = await door.run('readIrms', { exporterId });
-    expect(first.irmCount).toBeGreaterThan(0);
-    const held = () =>
-      ledger.pool.query('SELECT irm_number, available FROM irms ORDER BY 1, 2').then(({ rows }) => rows);
-    const before = await held();
-    expect(await door.run('readIrms', { exporterId })).toEqual(first);
-    expect(await held()).toEqual(before);
-  });
-
   it('of a download asks the service once', async () => {
     (await account()).certificates.push({
       ...{ eBRCNumber: 'EBDOOR1', eBRCDate: '10022026', eBRCStatus: 'Issued', brcUtilStatus: '', iec: IEC },
       ...{ irmNumber: '', billNo: '', sbCumInvoiceNumber: '1234567', sbCumInvoiceDate: '03012026' },
       ...{ realisedValueFCC: 10, currencyCode: 'USD', realizationDt: '03012026', requestId: null, serialNo: null },
       ...{ isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '', detailsFrom: 0, pdfFrom: 0 },
-    });
-    expect(await door.run('readCertificates', { partyId, exporterId, iecCode: IEC, ...DAYS })).toMatchObject({
-      certificates: 1,
     });
     const before = callsOf('download-pdf');
     const first = await door.run('downloadCertificate', { exporterId, eBRCNumber: 'EBDOOR1' });

@@ -56,7 +56,11 @@ const api = {
 function read(what: ReadCompanyArgs['what'] = 'both', more: Partial<ReadCompanyArgs> = {}) {
   const deps = {
     ...{ mode: 'test', pool: ledger.pool, api, clock: () => NOW, logger: pino({ level: 'silent' }) },
-    ...{ settings: TEST_SETTINGS, poke: async (id: string) => void poked.push(id), pokeOrStart: () => Promise.resolve() },
+    ...{
+      settings: TEST_SETTINGS,
+      poke: async (id: string) => void poked.push(id),
+      pokeOrStart: () => Promise.resolve(),
+    },
   } as unknown as Deps;
   const activities = createActivities(deps);
   return new MockActivityEnvironment().run(activities.readCompany, { exporterId: EXPORTER, what, ...more });
@@ -75,8 +79,18 @@ const certificate = (number: string, more: Partial<CertificateDetailRecord> = {}
 });
 
 beforeEach(async () => {
-  await ledger.pool.query('TRUNCATE exporters, filings, findings, readings, certificates, irms, irm_changes, attempts CASCADE');
-  Object.assign(service, { irms: [irmRecord(10_000)], unreadIrms: 0, certificates: [], unread: 0, noList: false, fails: {}, asked: [] });
+  await ledger.pool.query(
+    'TRUNCATE exporters, filings, findings, readings, certificates, irms, irm_changes, attempts CASCADE',
+  );
+  Object.assign(service, {
+    irms: [irmRecord(10_000)],
+    unreadIrms: 0,
+    certificates: [],
+    unread: 0,
+    noList: false,
+    fails: {},
+    asked: [],
+  });
   service.during = () => Promise.resolve();
   poked = [];
   await saveExporter(ledger.pool, customerRecord(EXPORTER), 'test', new Date(NOW));
@@ -84,7 +98,14 @@ beforeEach(async () => {
 
 it('reads the past at first, and afterwards from the day before the last whole reading', async () => {
   service.certificates = [certificate('EB1')];
-  expect(await read()).toMatchObject({ state: 'read', whole: true, irmsWhole: true, problem: null, failure: null, irmCount: 1 });
+  expect(await read()).toMatchObject({
+    state: 'read',
+    whole: true,
+    irmsWhole: true,
+    problem: null,
+    failure: null,
+    irmCount: 1,
+  });
   expect(service.asked.length).toBe(Math.ceil((TEST_SETTINGS.historyMs / DAY_MS + 1) / 89));
   service.asked = [];
   expect(await read('certificates')).toMatchObject({ whole: true, irmsWhole: null, read: { to: TODAY } });
@@ -98,14 +119,21 @@ it('reads the past at first, and afterwards from the day before the last whole r
 it('learns the IEC from the IRMs, and reads its certificates at once', async () => {
   await ledger.pool.query('UPDATE exporters SET iec = NULL, iec_source = NULL');
   expect(await read()).toMatchObject({ state: 'read', whole: true });
-  expect(await readings()).toMatchObject([{ iec: `exporter:${EXPORTER}`, irms: true }, { iec: IEC, whole: true }]);
+  expect(await readings()).toMatchObject([
+    { iec: `exporter:${EXPORTER}`, irms: true },
+    { iec: IEC, whole: true },
+  ]);
   expect(await ledger.select('SELECT iec, iec_source FROM exporters')).toEqual([{ iec: IEC, iec_source: 'irms' }]);
 });
 
 it('says so where no IEC is known', async () => {
   await ledger.pool.query('UPDATE exporters SET iec = NULL, iec_source = NULL');
   service.irms = [irmRecord(10_000, null)];
-  expect(await read()).toMatchObject({ state: 'read', whole: false, problem: expect.stringContaining('IEC') as string });
+  expect(await read()).toMatchObject({
+    state: 'read',
+    whole: false,
+    problem: expect.stringContaining('IEC') as string,
+  });
 });
 
 describe('a failed call', () => {
@@ -113,14 +141,22 @@ describe('a failed call', () => {
     service.fails = { fetchDetails: 'server_error' };
     const failure = { kind: 'server_error', message: 'the service says no' };
     expect(await read()).toMatchObject({ state: 'failed', whole: false, irmsWhole: true, failure });
-    expect(await readings()).toMatchObject([{ irms: true, problem: null }, { whole: false, problem: 'server_error: the service says no' }]);
+    expect(await readings()).toMatchObject([
+      { irms: true, problem: null },
+      { whole: false, problem: 'server_error: the service says no' },
+    ]);
     service.fails = {};
     expect(await read('certificates')).toMatchObject({ state: 'read', whole: true });
   });
 
   it('of the IRMs leaves the certificates to be read, unless the client can make no call', async () => {
     service.fails = { refreshIrms: 'portal_unavailable' };
-    expect(await read()).toMatchObject({ state: 'failed', whole: true, irmsWhole: false, failure: { kind: 'portal_unavailable' } });
+    expect(await read()).toMatchObject({
+      state: 'failed',
+      whole: true,
+      irmsWhole: false,
+      failure: { kind: 'portal_unavailable' },
+    });
     service.asked = [];
     service.fails = { refreshIrms: 'activation_pending' };
     expect(await read()).toMatchObject({ state: 'failed', whole: false, failure: { kind: 'activation_pending' } });
@@ -169,7 +205,9 @@ describe('is whole', () => {
     expect(await read('certificates')).toMatchObject({ whole: true, problem: null });
     service.certificates = [certificate('EB1'), certificate('EB2')];
     await read('certificates');
-    expect((await listFindings(ledger.pool, { mode: 'test', all: true })).every(({ closedAt }) => closedAt !== null)).toBe(true);
+    expect(
+      (await listFindings(ledger.pool, { mode: 'test', all: true })).every(({ closedAt }) => closedAt !== null),
+    ).toBe(true);
   });
 
   it('by words for "nothing", or an empty body, only where nothing was listed before', async () => {
@@ -186,7 +224,12 @@ describe('is whole', () => {
 
   it('up to today alone: days that somebody asks for are read, and are not it', async () => {
     const days = { from: '2024-01-01', to: '2024-02-01' };
-    expect(await read('certificates', { days })).toMatchObject({ state: 'read', whole: false, problem: null, read: days });
+    expect(await read('certificates', { days })).toMatchObject({
+      state: 'read',
+      whole: false,
+      problem: null,
+      read: days,
+    });
     service.asked = [];
     await read('certificates');
     expect(service.asked.length).toBeGreaterThan(1);
@@ -252,8 +295,17 @@ describe('what it changes', () => {
 
   it('is told to the other filings of the company that are in doubt', async () => {
     await tell(ledger, { reference: 'LOST', madeAt: new Date(NOW - HOUR_MS), rows: [{ sbCumInvoiceNumber: '1' }] });
-    const own = await tell(ledger, { reference: 'OWN', madeAt: new Date(NOW - HOUR_MS), rows: [{ sbCumInvoiceNumber: '2' }] });
-    await tell(ledger, { reference: 'WAITS', madeAt: new Date(NOW), rows: [{ sbCumInvoiceNumber: '3' }], unsent: true });
+    const own = await tell(ledger, {
+      reference: 'OWN',
+      madeAt: new Date(NOW - HOUR_MS),
+      rows: [{ sbCumInvoiceNumber: '2' }],
+    });
+    await tell(ledger, {
+      reference: 'WAITS',
+      madeAt: new Date(NOW),
+      rows: [{ sbCumInvoiceNumber: '3' }],
+      unsent: true,
+    });
     await read('both', { filingId: own });
     expect(poked).toEqual(['file/test/LOST']);
   });

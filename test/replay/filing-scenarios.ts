@@ -1,8 +1,7 @@
 /** The filings that are recorded, each on the real worker and the sandbox under time skipping. */
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { credentialsWorkflowId } from '../../src/domain/names';
-import { saveInput } from '../../src/ledger/filings/filing-inputs';
-import { abandonUpdate, filingQuery, resolveUpdate, submitCredentialsUpdate } from '../../src/workflows/messages';
+import { submitCredentialsUpdate } from '../../src/workflows/messages';
 import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../scenes/stage';
 import { REFUSED_BILL } from './refusing-proxy';
 import type { Scenario } from './scenario';
@@ -64,39 +63,6 @@ async function expireAndRenew(stage: FilingStage) {
   return { filing, renewal };
 }
 
-/**
- * More rows than a submission takes; all but the last are Errored, so that the recording needs one certificate only.
- */
-async function fileThousand(stage: FilingStage) {
-  const exporter = await stage.exporter();
-  const rows = Array.from({ length: 1_000 }, (_, index) => ({
-    row: index + 1,
-    mapping: stage.mapping(exporter, { serialNo: index + 1, mappedIRMAmountFCC: 1, sbCumInvoiceValueinFCC: 1 }),
-  }));
-  const { outcomes } = await stage.sandbox.state();
-  const match = { irmNumber: exporter.irmNumber };
-  const script = { match, processingStatus: 'Errored' as const, errorDetails: ['ERR36: Declaration flag'] };
-  outcomes.push({ script, left: rows.length - 1 });
-  const inputRef = await saveInput(stage.ledger.pool, { rows, sourceKind: 'json' });
-  const reference = 'REPLAY-1000';
-  return stage.env.client.workflow.start('fileRemittances', {
-    taskQueue: stage.worker.taskQueue,
-    workflowId: `file/test/${reference}`,
-    args: [
-      {
-        mode: 'test',
-        exporterId: exporter.exporterId,
-        reference,
-        uploadType: 101,
-        declaration: 'Y',
-        inputRef,
-        channel: 'push',
-        madeBy: 'asha',
-      },
-    ],
-  });
-}
-
 export const FILING_SCENARIOS: readonly FilingScenario[] = [
   {
     name: 'file-certified',
@@ -105,15 +71,17 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
     play: async (stage) => ended((await fileOne(stage)).filing),
   },
   {
-    name: 'collect-certificates',
-    workflow: 'collectCertificates',
-    ends: { archived: 6, failure: null },
+    name: 'file-six-rows',
+    workflow: 'fileRemittances',
+    ends: { state: 'certified', counts: { archived: 6 } },
     play: async (stage) => {
       const exporter = await stage.exporter();
-      // A few PDFs would be collected without a child.
-      const rows = Array.from({ length: 6 }, () => stage.mapping(exporter));
-      const { workflowId } = await (await stage.file(exporter, rows)).result();
-      return stage.env.client.workflow.getHandle(`${workflowId}/certificates/1`);
+      return ended(
+        await stage.file(
+          exporter,
+          Array.from({ length: 6 }, () => stage.mapping(exporter)),
+        ),
+      );
     },
   },
   {
@@ -138,13 +106,8 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
     play: async (stage) => {
       stage.sandbox.addFault({ operation: 'push-irm', kind: 'drop-before-accept' });
       const { filing } = await fileOne(stage);
-      await stage.until(filing, 'outcome_unknown');
-      await stage.env.sleep(MINUTE_MS);
-      await stage.until(filing, ({ attention }) => attention?.includes('ebrc resolve') ?? false);
-      const note = 'The portal does not show it.';
-      const { filingId } = await filing.query(filingQuery);
-      const attemptId = `${filingId}-1-1`;
-      await filing.executeUpdate(resolveUpdate, { args: [{ as: 'not-filed', attemptId, note, by: 'meera' }] });
+      await stage.until(filing, ({ asked }) => asked);
+      await stage.decide(filing, 'not_filed', { by: 'meera' });
       return ended(filing);
     },
   },
@@ -173,7 +136,8 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
     play: async (stage) => {
       const { filing } = await fileOne(stage, { approval: true });
       await stage.until(filing, 'awaiting_approval');
-      await stage.approve(filing, 'meera');
+      await stage.decide(filing, 'approve', { by: 'meera' });
+      await stage.decide(filing, 'approve', { by: 'ravi' });
       return ended(filing);
     },
   },
@@ -182,9 +146,9 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
     workflow: 'fileRemittances',
     ends: { state: 'abandoned' },
     play: async (stage) => {
-      const { filing } = await fileOne(stage);
-      await stage.until(filing, 'processing');
-      await filing.executeUpdate(abandonUpdate, { args: [{ note: 'the buyer went back', by: 'meera' }] });
+      const { filing } = await fileOne(stage, { approval: true });
+      await stage.until(filing, 'awaiting_approval');
+      await stage.decide(filing, 'abandon', { by: 'meera' });
       return ended(filing);
     },
   },
@@ -204,14 +168,4 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
     kind: 'accepted-but-invisible',
     delayMs: 5 * HOUR_MS,
   }),
-  {
-    name: 'file-two-submissions',
-    workflow: 'fileRemittances',
-    ends: { state: 'partly_certified' },
-    play: async (stage) => {
-      const filing = await fileThousand(stage);
-      await filing.result();
-      return filing;
-    },
-  },
 ];

@@ -14,9 +14,13 @@ import type { SandboxOptions } from '../../src/sandbox/options';
 import { createSandbox } from '../../src/sandbox/sandbox';
 import type { updateCredentials } from '../../src/workflows/update-credentials';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
-import { filingQuery } from '../../src/workflows/messages';
+import { filingQuery, pokeSignal } from '../../src/workflows/messages';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { principalOf } from '../support/principals';
 import { eventually } from '../support/processes';
+import { TEST_SETTINGS } from '../support/settings';
+import { decide, type Decided } from '../../src/ledger/filings/decide';
+import type { Decision } from '../../src/ledger/filings/asked';
 import { addAccount, type PortalAccount } from '../support/sandbox';
 import { timeSkippingEnvironment } from '../support/temporal';
 import { startTestWorker, type TestWorkerOptions } from '../support/worker';
@@ -250,6 +254,25 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     },
     /** The exporter's next push goes through `around`. */
     aroundPush: ({ exporterId }: TestExporter, wrapper: AroundPush) => void around.set(exporterId, wrapper),
+    /** A person decides about a filing, as the command line and the HTTP API do; its run is woken. */
+    async decide(
+      filing: Filing,
+      kind: Decision['kind'],
+      { by = 'ravi', ...more }: Partial<Omit<Decision, 'by' | 'kind'>> & { by?: string } = {},
+    ): Promise<Decided> {
+      const { filingId } = await filing.query(filingQuery);
+      const principal = await principalOf(ledger.pool, by);
+      const decision = {
+        note: 'looked at the portal',
+        ...more,
+        filingId: filingId ?? '',
+        kind,
+        by: { name: by, principal },
+      };
+      const decided = await decide(ledger.pool, decision, { ...TEST_SETTINGS, ...options.worker?.settings });
+      await filing.signal(pokeSignal);
+      return decided;
+    },
     /** New portal credentials, as `ebrc credentials` submits them. */
     async renewCredentials({ exporterId, username }: TestExporter, password: string): Promise<void> {
       const workflowId = credentialsWorkflowId('test', exporterId);

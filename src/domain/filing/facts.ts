@@ -1,4 +1,4 @@
-/** What is known of a filing, as the ledger counts it, and what a run does next. Times are epoch ms, by PostgreSQL's clock. */
+/** What is known of a filing, and what its run does next. Times are epoch ms, by PostgreSQL's clock. */
 import type { FilingState, RowState, Verdict } from './states';
 
 /** The ledger's time. A lower one, or another epoch, means that the ledger went back or that its server changed. */
@@ -58,6 +58,8 @@ export interface Facts {
   };
   pause: { reason: PauseReason; until: number; tries: number; text: string; over: boolean } | null;
   rows: Record<RowState, number>;
+  /** Freed rows wait for a correction. */
+  toCorrect: boolean;
   /** Rows whose certificate's number the record names, but whose details are not read or contradict. */
   rowsWithoutDetails: number;
   /** The attempt that may have arrived; null: none may. */

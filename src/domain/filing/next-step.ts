@@ -25,10 +25,18 @@ export function nextStep(f: Facts): Decided {
 /** Ended: its workbook is annotated, and requests that are still open are polled until they are overdue. */
 function ended(f: Facts): Decided {
   const { state, toAnnotate, dueAt } = f.filing;
-  if (toAnnotate) return stay(state, { do: 'annotate', summary: 'Write the outcome into the workbook' }, '');
+  if (toAnnotate)
+    return { ...atEnd(f, state, ''), next: { do: 'annotate', summary: 'Write the outcome into the workbook' } };
   if (f.openRequests > 0 && dueAt !== null && f.now < dueAt)
     return stay(state, { do: 'poll', until: dueAt, summary: 'Follow the other request' }, '');
-  return stay(state, { do: 'end' }, '');
+  return atEnd(f, state, '');
+}
+
+/** The end: freed rows wait for a correction. */
+function atEnd({ toCorrect }: Facts, state: FilingState, text: string): Decided {
+  const advice = state === 'needs_correction' ? 'It was refused' : 'The authority rejected rows';
+  const attention = `${advice}: correct them and file them again with \`ebrc correct\`.`;
+  return { ...stay(state, { do: 'end' }, text), attention: toCorrect && state !== 'abandoned' ? attention : null };
 }
 
 /** check → approve → reserve → send. Nothing of it may have arrived. */
@@ -36,7 +44,7 @@ function beforeSending(f: Facts): Decided {
   const { filing, against, pause } = f;
   const state: FilingState = filing.checkedAt === null ? 'checking' : 'submitting';
   const end = endOf(f.rows);
-  if (end !== null) return stay(end, { do: 'end' }, 'nothing of it is to be sent any more');
+  if (end !== null) return atEnd(f, end, 'nothing of it is to be sent any more');
   if (pause && !pause.over) return paused(f, stay(state, waitUntil(pause.until, ''), pause.text)) as Decided;
 
   if (filing.iec === null)
@@ -60,7 +68,7 @@ function beforeSending(f: Facts): Decided {
   return stay('submitting', { do: 'submit', n, channel: filing.channel, summary }, 'it is being sent');
 }
 
-/** The reading that is needed before sending; null: none, or it was tried for a settle time and persons have to decide. */
+/** The reading that is needed before sending; null: none, or it failed for a settle time and persons decide. */
 function readingFirst({ readings, against, breaker, now, settleMs }: Facts): Next | null {
   const unread = readings.wholeAt === null || readings.wholeAt < Math.max(now - FRESH_MS, against?.readAfter ?? 0);
   const staleIrms = readings.irmsAt === null || readings.irmsAt < now - FRESH_MS;
@@ -137,7 +145,7 @@ function collect(f: Facts, overdue: boolean): Decided {
   const end = endOf(f.rows);
   if (pdfs.missing === 0 || overdue || end === null) {
     const text = `every row has its outcome${pdfs.missing > 0 ? `; ${counted(pdfs.missing, 'PDF')} are fetched later` : ''}`;
-    return stay(end ?? 'collecting', { do: 'end' }, text);
+    return atEnd(f, end ?? 'collecting', text);
   }
   const until = filing.dueAt ?? f.now + LOOK_AGAIN_MS;
   const text = `certificates are collected, ${counted(pdfs.missing, 'PDF')} missing`;
@@ -148,7 +156,7 @@ function collect(f: Facts, overdue: boolean): Decided {
   return stay('collecting', { do: 'collect', certificates, until, summary }, text);
 }
 
-/** Reads while an outcome is unknown: every few minutes in the settle time, at its end, hourly after it, at a decision. */
+/** Reads while an outcome is unknown: often in the settle time, at its end, then hourly, and at each decision. */
 function gather(f: Facts, attempt: AttemptFacts): Next {
   const { readings, now, decidedAt, settleMs } = f;
   const last = readings.endedAt ?? 0;

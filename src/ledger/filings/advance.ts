@@ -7,7 +7,9 @@ import { DAY_MS } from '../../domain/dates';
 import type { Decided, LedgerTime, Next, Told } from '../../domain/filing/facts';
 import { nextStep } from '../../domain/filing/next-step';
 import type { FilingState } from '../../domain/filing/states';
+import { hasErrors } from '../../domain/rules/finding';
 import { withTransaction } from '../pool';
+import { assignIec } from './check';
 import { insertUnknown, noteSilent, readAttempts, type AttemptRow } from './attempts';
 import { carryOutDecisions } from './decisions';
 import { readFacts, type DecidingSettings } from './facts';
@@ -15,7 +17,7 @@ import { applyRecords } from './follow';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
 import { addEvent, moveFiling } from './move';
 import { storePause, type CallFailure } from './pauses';
-import { check, reserve } from './prepare';
+import { check, refuseFiling, reserve } from './prepare';
 import { applyReadings } from './settle';
 
 export type { CallFailure };
@@ -78,12 +80,20 @@ export function advance(pool: pg.Pool, asking: Asking): Promise<Step> {
 
 /** Judges what came since: silence, records, readings, decisions. @returns whether something became known */
 async function applyAll(client: pg.PoolClient, filing: LockedFiling, settings: Asking['settings']): Promise<boolean> {
+  await learnCompany(client, filing);
   const silent = await noteSilent(client, filing, settings.httpTimeoutMs);
   const { changed } = await applyRecords(client, filing);
   const { adopted } = await applyReadings(client, filing, settings);
   const before = filing.openDecisions;
   if (before > 0) await carryOutDecisions(client, filing, settings);
   return silent || changed || adopted > 0 || before > 0;
+}
+
+/** Gives a filing its company once the exporter's IEC is known; what others of the company hold may refuse it. */
+async function learnCompany(client: pg.PoolClient, filing: LockedFiling): Promise<void> {
+  if (filing.iec !== null || filing.closed) return;
+  const findings = await assignIec(client, filing);
+  if (hasErrors(findings)) await refuseFiling(client, filing, findings);
 }
 
 async function finish(
@@ -186,9 +196,8 @@ async function move(
   const late =
     !fresh && filing.dueAt !== null && filing.now > filing.dueAt && decided.attention === null && !filing.closed;
   const attention = late ? `${LATE[state] ?? 'It takes longer than it should'}: see \`ebrc show\`.` : decided.attention;
-  const lastAttention = endAttention(state, attention);
   await moveFiling(client, filing, {
-    ...{ state, asked, attention: lastAttention },
+    ...{ state, asked, attention },
     ...(fresh ? { dueInMs: dueInMs(state, settings) } : {}),
     event: { kind: state, text: text || state },
   });
@@ -205,10 +214,3 @@ const LATE: Partial<Record<FilingState, string>> = {
 /** 999 PDFs at five a window take more than three hours: collecting has its own time. */
 const dueInMs = (state: FilingState, { overdueAfterMs, rateWindowMs }: DecidingSettings): number =>
   state === 'collecting' ? Math.max(overdueAfterMs, Math.min(DAY_MS, 200 * rateWindowMs)) : overdueAfterMs;
-
-function endAttention(state: FilingState, attention: string | null): string | null {
-  if (state === 'partly_certified' || state === 'rejected')
-    return 'The authority rejected rows: correct them and file them again with `ebrc correct`.';
-  if (state === 'needs_correction') return 'It was refused: correct it and file it again with `ebrc correct`.';
-  return attention;
-}

@@ -19,6 +19,7 @@ export interface DecidingSettings {
 interface Counted {
   rows: Partial<Record<RowState, number>>;
   rowsWithoutDetails: number;
+  toCorrect: boolean;
   pdfs: number;
   pdfsDue: string[];
   pdfNextAt: number | null;
@@ -85,6 +86,7 @@ export async function readFacts(client: Queryable, filing: LockedFiling, setting
           },
     rows: { planned, sent, certified, rejected, released },
     rowsWithoutDetails: counted.rowsWithoutDetails,
+    toCorrect: counted.toCorrect,
     attempt: maybe ?? null,
     attempts: last?.number ?? 0,
     last,
@@ -126,6 +128,7 @@ async function count(client: Queryable, { filingId, mode, iec, exporterId }: Loc
         WHERE r.filing_id = $1 AND c.archived_at IS NULL)
      SELECT (SELECT jsonb_object_agg(state, n) FROM (SELECT state, count(*)::int AS n FROM filing_rows WHERE filing_id = $1 GROUP BY state) AS s) AS rows,
             (SELECT count(*)::int FROM filing_rows WHERE filing_id = $1 AND state = 'sent' AND record_status = 'processed') AS "rowsWithoutDetails",
+            EXISTS (SELECT FROM filing_rows WHERE filing_id = $1 AND NOT held AND corrected_by IS NULL) AS "toCorrect",
             (SELECT count(*)::int FROM pdfs) AS pdfs,
             ARRAY(SELECT ebrc_number FROM pdfs WHERE coalesce(pdf_next_at, '-infinity') <= clock_timestamp() ORDER BY position LIMIT 5) AS "pdfsDue",
             (SELECT ${MS('min(pdf_next_at)')} FROM pdfs WHERE pdf_next_at > clock_timestamp()) AS "pdfNextAt",

@@ -41,7 +41,12 @@ export async function reserve(client: Queryable, filing: LockedFiling): Promise<
   Object.assign(filing, { pause: 'failure', pauseText: text, pauseUntil: now + 15 * MINUTE_MS });
 }
 
-async function refuseFiling(client: Queryable, filing: LockedFiling, findings: readonly Finding[]): Promise<void> {
+/** Ends a filing at the door, with its errors. */
+export async function refuseFiling(
+  client: Queryable,
+  filing: LockedFiling,
+  findings: readonly Finding[],
+): Promise<void> {
   await client.query(
     `UPDATE filing_rows SET state = 'released', settled_at = clock_timestamp() WHERE filing_id = $1 AND state = 'planned'`,
     [filing.filingId],

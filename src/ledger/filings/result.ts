@@ -31,7 +31,7 @@ export async function readResult(
             f.content_hash AS "contentHash", f.attention, f.asked, ${COUNTS} AS counts, a.request_id AS "requestId",
             a.dgft_ack_id AS "dgftAckId", m.number AS attempt,
             jsonb_path_query_array(f.errors, '$[0 to 49]') AS errors,
-            CASE WHEN f.closed_at IS NULL THEN ARRAY(SELECT jsonb_array_elements_text(m.evidence -> 'names')) ELSE '{}' END AS evidence
+            CASE WHEN f.closed_at IS NULL THEN coalesce(jsonb_path_query_array(m.evidence, '$.entries[0 to 19]'), '[]') ELSE '[]' END AS evidence
        FROM filings f
        LEFT JOIN LATERAL (SELECT * FROM attempts a WHERE a.filing_id = f.filing_id AND request_id IS NOT NULL ORDER BY number LIMIT 1) AS a ON true
        LEFT JOIN LATERAL (SELECT * FROM attempts a WHERE a.filing_id = f.filing_id AND verdict IN ('sending', 'unknown', 'accepted')
