@@ -26,10 +26,10 @@ interface WaitingFiling {
   attention: string;
 }
 
-/** SQL: filings with attention; what had it on an earlier day is not known. */
+/** SQL: filings with attention, but for unknown outcomes, which have their own list. What had it before is not known. */
 const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", f.since,
             extract(epoch FROM scope.until - f.since)::float8 / 3600 AS hours, f.attention
-       FROM scope JOIN filings f ON f.mode = scope.mode AND f.attention IS NOT NULL AND f.since < scope.until
+       FROM scope JOIN filings f ON f.mode = scope.mode AND f.attention IS NOT NULL AND f.state <> 'outcome_unknown' AND f.since < scope.until
        JOIN exporters e USING (exporter_id)
       ORDER BY f.since, f.filing_id LIMIT (SELECT row_limit FROM scope)`;
 
