@@ -1,7 +1,7 @@
 /**
  * Polls for each filing, and the delay from an answer to the poll that finds it, over simulated acknowledgement times:
- * the worker's fixed schedule with its default bounds, beside a poll every 5 minutes and the least that a schedule could
- * reach that knew the distribution from the start.
+ * the worker's fixed schedule with its default bounds, beside a poll every 5 minutes and the least that a schedule
+ * could reach that knew the distribution from the start.
  */
 import { report } from './support/report';
 import {

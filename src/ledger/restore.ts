@@ -116,8 +116,8 @@ export async function answersOfFindings(db: Queryable, mode: Mode) {
 }
 
 /**
- * Says that the ledger has what can be known, and lets work go on: with another epoch, so that every run learns of it, and
- * a feed whose positions are new. No IEC sends before a whole reading that began a settle time from now.
+ * Says that the ledger has what can be known, and lets work go on: with another epoch, so that every run learns of it,
+ * and a feed whose positions are new. No IEC sends before a whole reading that began a settle time from now.
  * @param healed what was done, by whom; with it the findings are closed
  */
 export async function endRestore(pool: pg.Pool, mode: Mode, healed: string): Promise<void> {

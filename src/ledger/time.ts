@@ -12,8 +12,8 @@ import type { Queryable } from './pool';
 export const WENT_BACK = 'ledger_went_back';
 
 /**
- * SQL: whether Temporal knows the ledger `l` for a mode, so that it may send: it was compared in this epoch, and nothing
- * is known to be missing.
+ * SQL: whether Temporal knows the ledger `l` for a mode, so that it may send: it was compared in this epoch, and
+ * nothing is known to be missing.
  */
 export const LEDGER_IS_WHOLE = (
   mode: string,

@@ -1,4 +1,4 @@
-/** Whether the ledger lacks what Temporal knows: its runs compared with the filings, and the findings of the comparison. */
+/** Whether the ledger lacks what Temporal knows: runs compared with filings, and the findings of that. */
 import type pg from 'pg';
 import { isEnd } from '../domain/filing/states';
 import { filingWorkflowId, type Mode } from '../domain/names';
@@ -44,8 +44,8 @@ export async function readStanding(db: Queryable, mode: Mode): Promise<Standing>
 }
 
 /**
- * Those of the runs whose filing the ledger lacks, or, for a completed one, whose end. A run under an id of its own ends
- * with what stands under its reference.
+ * Those of the runs whose filing the ledger lacks, or, for a completed one, whose end. A run under an id of its own
+ * ends with what stands under its reference.
  */
 export async function missingRuns(db: Queryable, mode: Mode, runs: readonly RecordedRun[]): Promise<RecordedRun[]> {
   const asked = runs.map(({ workflowId, reference, state, completed }) => {
@@ -80,7 +80,7 @@ export async function runsOfFindings(db: Queryable, mode: Mode): Promise<Recorde
 
 /**
  * Stores what a comparison found. Where everything is there, work goes on in the server's epoch.
- * @returns whether the ledger is whole now; null: the server's epoch changed during the comparison, which counts for nothing
+ * @returns whether the ledger is whole now; null: the epoch changed meanwhile, and the comparison counts for nothing
  */
 export async function storeComparison(
   pool: pg.Pool,

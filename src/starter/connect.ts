@@ -101,7 +101,7 @@ export async function connectTemporal(
   }
 }
 
-/** Compares the store's owner with the ledger; creates nothing. @returns a message if it is another's, otherwise null */
+/** Compares the store's owner with the ledger; creates nothing. @returns a message if it is another's, else null */
 export async function otherStore(
   db: Queryable,
   store: Pick<DocumentStore, 'owner'>,

@@ -16,7 +16,7 @@ export interface ReconcileRequest {
   to?: string;
 }
 
-/** A run and its companies' findings that are open or were healed by it. Acknowledged ones are counted but not listed. */
+/** A run and its companies' findings that are open or were healed by it. Acknowledged ones are only counted. */
 export interface ReconcileOutcome extends ReconcileResult {
   skipped: (ReconcileResult['skipped'][number] & { name: string })[];
   findings: FindingView[];

@@ -45,8 +45,9 @@ export async function nothingLost(deps: Pick<RestoreDependencies, 'pool' | 'mode
 }
 
 /**
- * Takes the runs since a time into the ledger that it lacks: their rows are held, their sends accepted or unknown. What was
- * open then and nobody knows is unknown. Idempotent; ends the recovery. @param since the time of the backup, or earlier
+ * Takes the runs since a time into the ledger that it lacks: their rows are held, their sends accepted or unknown.
+ * What was open then and nobody knows is unknown. Idempotent; ends the recovery.
+ * @param since the time of the backup, or earlier
  */
 export async function restoreLedger(
   deps: RestoreDependencies,

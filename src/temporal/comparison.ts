@@ -90,7 +90,7 @@ class TemporalUnreadable extends Error {
   override readonly name = 'TemporalUnreadable';
 }
 
-/** Runs of our queue and mode that the ledger recorded: open ones, and those closed since. @throws TemporalUnreadable */
+/** Runs of our queue and mode that the ledger recorded: open, or closed since. @throws TemporalUnreadable */
 export async function* recordedRuns(
   { temporal, mode, taskQueue }: Pick<ComparisonDependencies, 'temporal' | 'mode' | 'taskQueue'>,
   sinceMs: number | null,

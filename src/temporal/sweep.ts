@@ -19,8 +19,8 @@ const TASK_FAILS_AFTER = 10;
 export type RunVerdict = { do: 'nothing' } | { do: 'start'; why: string } | { do: 'report'; problem: string };
 
 /**
- * What may have arrived gets a new run, and so does what ended by itself. An unsent filing that somebody ended, or whose
- * run Temporal does not know any more, waits for a person.
+ * What may have arrived gets a new run, and so does what ended by itself. An unsent filing that somebody ended, or
+ * whose run Temporal does not know any more, waits for a person.
  */
 export function judgeRun(filing: OpenFiling, { status, taskAttempt }: RunStatus): RunVerdict {
   if (status === 'running') {

@@ -171,6 +171,7 @@ export function watchDocumentStore(options: {
 }): { job: BackgroundJob; probe: Probe } {
   const { pool, documents, metrics } = options;
   let usable: boolean | undefined;
+  let ours = false;
   const note = (isUsable: boolean) => {
     usable = isUsable;
     metrics.set('ebrc_document_store_up', isUsable ? 1 : 0);
@@ -188,10 +189,14 @@ export function watchDocumentStore(options: {
           const late = () => new Error(`It has not answered within ${ANSWERS_WITHIN_MS / 1_000} s.`);
           await within(ANSWERS_WITHIN_MS, useOnce(), late);
           const ledgerId = await readLedgerId(pool);
-          const owner = await documents.claim(ledgerId);
+          // Once it was ours, an empty one is a folder that is not mounted.
+          const owner = ours ? await documents.owner() : await documents.claim(ledgerId);
           if (owner !== ledgerId) {
-            throw new Error(`EBRC_DOCUMENTS has the documents of ledger ${owner}, not of this one (${ledgerId}).`);
+            throw new Error(
+              `EBRC_DOCUMENTS has the documents of ${owner ?? 'no ledger'}, not those of ledger ${ledgerId}.`,
+            );
           }
+          ours = true;
           note(true);
         } catch (error) {
           note(false);

@@ -82,6 +82,7 @@ describe('a configuration that works', () => {
       payloadKeys: [],
       databasePool: 8,
       singlePerson: false,
+      historyMs: 550 * 86_400_000,
       http: { host: '127.0.0.1', port: 8080 },
       schedules: resolve('schedules.yaml'),
       codecServer: { token: undefined, origins: [] },

@@ -14,7 +14,7 @@ export interface RecordedFilingFacts {
   rows?: number;
 }
 
-/** A filing of the ledger by plain statements, with what tests of its surroundings need. @returns how its run is started */
+/** A filing by plain statements, with what tests of its surroundings need. @returns how its run is started */
 export async function recordFilingByHand(db: Queryable, facts: RecordedFilingFacts) {
   const { reference, n = 1, state = 'processing', mode = 'test', closed = false, due = false, rows = 1 } = facts;
   const filingId = `F-${reference}-${n}`;

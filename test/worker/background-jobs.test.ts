@@ -184,11 +184,11 @@ it('becomes ready when the store does, and is not while the store is away or is 
   await rename(root, join(folder, 'taken away'));
   await eventually(async () => (await ready())[0] === false);
   await mkdir(root);
-  // A folder that is empty is not the one that has the sends of this ledger.
-  await eventually(() => log().includes('is not the one that has'));
+  // A folder that is empty is not the one that has the documents of this ledger.
+  await eventually(() => log().includes('has the documents of no ledger'));
   expect(await ready()).toEqual(AWAY);
   await jobs.stop();
-  expect(await readdir(root)).toEqual(['store-id']);
+  expect(await readdir(root)).toEqual([]);
 });
 
 it('never becomes ready with a bucket that nobody can reach, and the log says why', async () => {

@@ -3,11 +3,12 @@ import type { MetricTags } from '@temporalio/common';
 import { RATE_LIMITS } from '../../src/domain/names';
 import { figuresJob, processJob, countingVault, observeCall, observeJob } from '../../src/worker/observe';
 import { metricsOptions, type Metrics } from '../../src/worker/metrics';
-import { recordRunProblem } from '../../src/ledger/filings/open-filings';
-import { knowExporter, move, open, rowsOf } from '../ledger/filing-support';
+import { openFinding } from '../../src/ledger/findings';
+import { filingForRun, noteRunProblem } from '../../src/ledger/runs';
 import { useTestDatabase } from '../support/postgres';
+import { recordFilingByHand } from '../support/recorded-filing';
 
-const database = useTestDatabase(knowExporter);
+const database = useTestDatabase();
 
 /** Metrics that remember: gauges their last value, counters their sum. */
 function remembered() {
@@ -30,14 +31,21 @@ it('counts filings by state and age, and sets a state that is empty again to 0',
   const { metrics, of } = remembered();
   await read(metrics);
   expect([of('ebrc_filings checking'), of('ebrc_filing_oldest_seconds checking')]).toEqual([0, 0]);
-  const filingId = await open(database, 'FIGURES-1', rowsOf({ mappedIRMAmountFCC: 1 }));
+  const { filingId } = await recordFilingByHand(database.pool, { reference: 'FIGURES-1', state: 'checking' });
+  await database.pool.query("UPDATE filings SET made_at = now() - interval '2 hours'");
   await read(metrics);
   expect(of('ebrc_filings checking')).toBe(1);
   expect(of('ebrc_filing_oldest_seconds checking')).toBeGreaterThan(3_600);
-  await move(database, filingId, 'submitting', 'outcome_unknown');
-  await database.pool.query("UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1", [filingId]);
-  await recordRunProblem(database.pool, { filingId, problem: 'gone', at: new Date() });
-  await database.pool.query("UPDATE filings SET due_at = now() - interval '1 hour'");
+  await database.pool.query(
+    `UPDATE filings SET state = 'outcome_unknown', attention = 'look', due_at = now() - interval '1 hour'`,
+  );
+  await database.pool.query("UPDATE filing_rows SET state = 'sent'");
+  await database.pool.query(
+    `INSERT INTO attempts (filing_id, number, mode, exporter_id, verdict, epoch, beat, settle_beats, settle_ms, timeout_ms)
+     VALUES ($1, 1, 'test', 'E-test', 'unknown', 'e', 1, 1, 1, 1)`,
+    [filingId],
+  );
+  await noteRunProblem(database.pool, (await filingForRun(database.pool, filingId))!, 'gone');
   await read(metrics);
   expect([of('ebrc_filings checking'), of('ebrc_filings outcome_unknown')]).toEqual([0, 1]);
   expect([of('ebrc_unknown_rows'), of('ebrc_filings_with_run_problem'), of('ebrc_filings_past_due')]).toEqual([
@@ -48,21 +56,30 @@ it('counts filings by state and age, and sets a state that is empty again to 0',
 
 it('shows acknowledgement times, certificates, findings and the budget', async () => {
   const { pool } = database;
-  const { rows } = await pool.query<{ filingId: string }>('SELECT filing_id AS "filingId" FROM filings');
+  const { filingId } = await recordFilingByHand(pool, {
+    reference: 'FIGURES-2',
+    state: 'certified',
+    closed: true,
+    rows: 3,
+  });
   await pool.query(
-    `INSERT INTO acknowledgement_times (filing_id, submission, mode, took_ms)
-     SELECT $1, n, 'test', n * 1000 FROM generate_series(1, 11) n`,
-    [rows[0]?.filingId],
+    `INSERT INTO attempts (filing_id, number, mode, exporter_id, verdict, epoch, beat, settle_beats, settle_ms, timeout_ms, marked_at, ended_at)
+     SELECT $1, n, 'test', 'E-test', 'not_filed', 'e', 1, 1, 1, 1, now() - n * interval '1 s', now() FROM generate_series(1, 11) n`,
+    [filingId],
   );
   await pool.query(
-    `INSERT INTO certificates (party_id, exporter_id, ebrc_number, filing_id, pdf_document, pdf_problem)
-     SELECT p.party_id, 'exporter-1', n, 'F', CASE WHEN n <> 'C' THEN n || '.pdf' END, CASE WHEN n = 'B' THEN 'damaged' END
-       FROM parties p, unnest(ARRAY['A', 'B', 'C']) n`,
+    `UPDATE filing_rows SET state = 'certified', ebrc_number = chr(65 + position), certified_by = 'record' WHERE filing_id = $1`,
+    [filingId],
   );
   await pool.query(
-    `INSERT INTO questions (mode, party_id, key, kind, first_seen_at, last_seen_at, acknowledged_at)
-     SELECT 'test', party_id, k, 'pdf_missing', now() - interval '2 hours', now(), CASE WHEN k = 'seen' THEN now() END
-       FROM parties, unnest(ARRAY['seen', 'open']) k`,
+    `INSERT INTO certificates (mode, iec, exporter_id, ebrc_number, pdf_document, pdf_problem, detail, asked_at)
+     SELECT 'test', 'IEC0000001', 'E-test', n, CASE WHEN n <> 'C' THEN n || '.pdf' END, CASE WHEN n = 'B' THEN 'damaged' END, '{}', now()
+       FROM unnest(ARRAY['A', 'B', 'C']) n`,
+  );
+  await pool.query(
+    `INSERT INTO findings (mode, key, kind, first_seen_at, last_seen_at, acknowledged_at)
+     SELECT 'test', k, 'pdf_missing', now() - interval '2 hours', now(), CASE WHEN k = 'seen' THEN now() END
+       FROM unnest(ARRAY['seen', 'open']) k`,
   );
   await pool.query("INSERT INTO budget_classes (key_hash, rate_class) VALUES ('k', 'pdf')");
   await pool.query(
@@ -78,6 +95,15 @@ it('shows acknowledgement times, certificates, findings and the budget', async (
   expect(of('ebrc_finding_oldest_seconds pdf_missing')).toBeGreaterThanOrEqual(7_200);
   expect([of('ebrc_budget_slots pdf'), of('ebrc_budget_slots_used pdf')]).toEqual([RATE_LIMITS.pdf, 2]);
   expect(of('ebrc_ledger_up')).toBe(1);
+});
+
+it('shows whether the ledger is whole', async () => {
+  const { metrics, of } = remembered();
+  await read(metrics);
+  expect(of('ebrc_ledger_whole')).toBe(1);
+  await openFinding(database.pool, { mode: 'test', iec: null, kind: 'ledger_went_back', subject: 'run/1' });
+  await read(metrics);
+  expect([of('ebrc_ledger_whole'), of('ebrc_findings ledger_went_back')]).toEqual([0, 1]);
 });
 
 it('shows nothing of the ledger any more once another worker does', async () => {
