@@ -171,7 +171,7 @@ it('is edited and filed to the certificates', async () => {
   expect([filed.code, filed.stderr]).toEqual([0, expect.any(String)]);
   const view = filed.json<FilingView>();
   expect(view).toMatchObject({ state: 'certified', errors: [] });
-  expect(view.rows.every(({ eBRCNumber, document }) => eBRCNumber !== null && document !== null)).toBe(true);
+  expect(view.rows.every(({ eBRCNumber, pdf }) => eBRCNumber !== null && pdf !== null)).toBe(true);
 }, 120_000);
 
 it('drafts nothing that is mapped already, and what is mapped in part', async () => {

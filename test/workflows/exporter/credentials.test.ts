@@ -3,9 +3,10 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import { ApiError } from '../../../src/api/errors/api-error';
 import { credentialsWorkflowId } from '../../../src/domain/names';
 import { consentsOf } from '../../support/consents';
-import { currentCredentials, registerWaiter, waitersOf } from '../../../src/ledger/vault/credentials';
+import { currentCredentials } from '../../../src/ledger/vault/credentials';
 import { submitCredentialsUpdate } from '../../../src/workflows/messages';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
+import { tell } from '../../ledger/filed';
 import { HOUR_MS, useOnboardStage, PASSWORD, WRONG, type Update } from './onboard-stage';
 
 const stage = useOnboardStage();
@@ -42,26 +43,28 @@ async function changeAtPortal(username: string, password: string): Promise<void>
   if (account) account.password = password;
 }
 
-it('validates new credentials, stores the consent, and signals every workflow that waits', async () => {
+it('validates new credentials, stores the consent, and wakes every filing that waits, if it has a run', async () => {
   const { username, exporterId } = await readyExporter('renew@example.test');
   await changeAtPortal(username, 'New-Password-3');
-  // A real workflow that waits: an onboarding of another exporter is told by the same signal that a filing takes.
+  // A workflow that stands in for the run of a filing.
   const waiter = await stage.onboard({ email: 'waiter@example.test' });
   expect((await stage.until(waiter, 'needs_credentials')).message).toMatch(/No portal credentials/u);
-  const gone = `file/test/${randomUUID()}`;
   const { pool } = stage.ledger;
-  await registerWaiter(pool, { workflowId: waiter.workflowId, exporterId, versionSeen: 1 });
-  await registerWaiter(pool, { workflowId: gone, exporterId, versionSeen: 1 });
+  for (const workflowId of [`file/test/${randomUUID()}`, waiter.workflowId]) {
+    const rows = [{ sbCumInvoiceNumber: workflowId }];
+    const filingId = await tell(stage.ledger, { reference: workflowId, madeAt: new Date(), exporterId, rows });
+    const waits = `UPDATE filings SET workflow_id = $2, pause = 'credentials', credentials_seen = 1 WHERE filing_id = $1`;
+    await pool.query(waits, [filingId, workflowId]);
+  }
 
   const handle = await submit(exporterId, await stage.secret(username, 'New-Password-3'));
   expect(await handle.result()).toMatchObject({ state: 'ready', exporterId, irmCount: 2, errors: [] });
   expect(await currentCredentials(pool, exporterId)).toMatchObject({ version: 2, state: 'valid' });
   expect(await consentsOf(pool, exporterId)).toMatchObject([{ givenBy: 'ravi' }, { givenBy: 'asha' }]);
-  expect(await waitersOf(pool, exporterId)).toEqual([]);
   const signals = (await waiter.fetchHistory()).events?.flatMap(
     (event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
   );
-  expect(signals).toEqual(['credentialsRenewed']);
+  expect(signals).toEqual(['poke']);
   // Ended, not terminated: the skipping server's clock stands still for ever after an activity whose workflow was
   // terminated.
   await stage.until(waiter, 'needs_credentials');
