@@ -51,7 +51,7 @@ export function agreedIec(texts: readonly (string | null)[]): string | null {
   return named.size === 1 && iec !== undefined ? iec : null;
 }
 
-/** What identifies an IRM for rows, holds and locks: its number alone, because a bank merger changes AD code and IFSC. */
+/** What identifies an IRM for rows and locks: its number alone, because a bank merger changes AD code and IFSC. */
 export const irmKey = (irmNumber: string): string => comparableText(irmNumber);
 
 /** A document or bill number in comparable form; empty if there is none. */
@@ -65,8 +65,8 @@ export const billKey = (number: string | null): string => comparableText(number 
 export const isPlainNumber = (number: string): boolean => /^[\x21-\x7e]+$/.test(comparableText(number));
 
 /**
- * The identity of a mapping: mode, company, IRM number and document number. Nothing else, because a mapping with another
- * date, amount or bill number may be the same one. `company`: the IEC, or `exporter:ID` until it is known.
+ * The identity of a mapping: mode, company, IRM number and document number. Nothing else, because a mapping with
+ * another date, amount or bill number may be the same one. `company`: the IEC, or `exporter:ID` until it is known.
  */
 export const fingerprintOf = (of: {
   mode: string;

@@ -1,4 +1,4 @@
-/** A row and a certificate beside each other: whether they agree, are equal, or contradict. Keys are comparable forms. */
+/** A row and a certificate beside each other: whether they agree, are equal, or contradict. */
 import { filingDateFromAnything, isoFromFilingDate } from '../dates';
 import { comparableText } from '../identity';
 import { type Amount, canonicalAmount, compareAmounts } from '../money';

@@ -2,8 +2,8 @@
 
 /**
  * - `certificate`: one that agrees with a row. `irm_fell`: the balance fell by more than is certified on the IRM;
- *   `irm_rose`: something was given back, which may hide a use; `irm_amended`, `irm_cancelled`; `irm_unread`: the balance
- *   is not known before or after; `irm_unjudged`: another filing on its way may have used it.
+ *   `irm_rose`: something was given back, which may hide a use; `irm_amended`, `irm_cancelled`; `irm_unread`: its
+ *   balance is not known before or after; `irm_unjudged`: another filing on its way may have used it.
  * - `reading`: there is no whole reading. `request`: the filing has one; `request_errored`: what it reports failed;
  *   `request_open`: one of about the same time has no outcome, so the authority is behind.
  */
@@ -59,7 +59,7 @@ export function addedTo(shown: readonly string[], names: readonly string[]): str
 const DUPLICATE =
   /duplicat|already|previously|\brepeated\b|\bexists for\b|\bhas been (?:filed|generated|issued|processed|submitted|utili[sz]ed)\b/;
 
-/** Whether words of the service may mean that it has the mapping: "duplicate", "already exists", "already generated". */
+/** Whether words of the service may mean that it has the mapping: "duplicate", "already exists". */
 export function speaksOfDuplicate(text: string): boolean {
   // Underscores and capitals separate the words of a code: ALREADY_EXISTS, alreadyExists.
   const words = text

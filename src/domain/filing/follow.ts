@@ -1,4 +1,4 @@
-/** Judges the status record of a request: which entry is which row's, by content first. Pure; docs/protocol.md says why. */
+/** Judges the status record of a request: which entry is which row's, by content first. Pure. */
 import { billKey, comparableText, documentKey, irmKey, readIec } from '../identity';
 import { compareAmounts } from '../money';
 import {
@@ -161,7 +161,7 @@ function assign(
   return assigned;
 }
 
-/** Each row with the entry of its serial number; null unless all of the list's are ours and none contradicts its row. */
+/** Each row with the entry of its serial number; null unless all serials are ours and none contradicts its row. */
 function serialsOf(rows: readonly FollowedRow[], entries: readonly EntryFacts[], context: RecordContext) {
   const left = new Map(rows.map((row) => [row.position + 1, row]));
   const found: [FollowedRow, StatusEntry][] = [];
@@ -237,7 +237,7 @@ function repeatedNumbers(entries: Iterable<StatusEntry>): Set<string> {
   return new Set(numbers.filter((number, index) => numbers.indexOf(number) !== index));
 }
 
-/** Whether the counts of a record do not say more successes than its entries, which would be a row's that is Errored. */
+/** Whether the counts say no more successes than the entries do: such a one would be a row's that is Errored. */
 function countsAgree({ recordProCount }: StatusRecord, reports: ReadonlyMap<number, RowReport>): boolean {
   const processed = [...reports.values()].filter(({ outcome }) => outcome === 'processed').length;
   return recordProCount === null || recordProCount <= processed;

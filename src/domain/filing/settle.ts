@@ -89,8 +89,8 @@ function adoptionsOf(doubt: Doubt): Adoption[] {
 }
 
 /**
- * The certificate of each row, by position, where as many new ones are equal to rows as rows of the company are. Equal rows
- * of two IRMs or filings cannot be told apart, because a certificate names neither.
+ * The certificate of each row, by position, where as many new ones are equal to rows as rows of the company are. Equal
+ * rows of two IRMs or filings cannot be told apart, because a certificate names neither.
  */
 function certificatesOf({ rows, others, certificates, firstMark, firstDay }: Doubt): Map<number, KnownCertificate> {
   const isNew = (each: KnownCertificate) =>

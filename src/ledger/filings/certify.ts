@@ -3,7 +3,6 @@ import type { Mode } from '../../domain/names';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import type { LockedFiling } from './lock';
-import { IS_NOBODYS } from './send-conditions';
 
 /** SQL: the {@link RowFacts} of row `r`. */
 export const ROW_FACTS = `r.position, r.source_row AS "row", r.irm_key AS "irmKey", r.mapping ->> 'irmNumber' AS "irmNumber",
@@ -17,8 +16,8 @@ export const CERTIFICATE = `c.ebrc_number AS number, c.ebrc_date AS date, c.issu
   upper(btrim(c.currency)) AS currency, ${MS('c.first_seen_at')} AS "firstSeenAt"`;
 
 /**
- * Waits until nobody else gives certificates of the company to rows, so that a check whether one is nobody's holds until
- * the end of the transaction. The last lock: after IRMs, filing and rows.
+ * Waits until nobody else gives certificates of the company to rows, so that a certificate that is nobody's stays so
+ * until the end of the transaction. The last lock: after IRMs, filing and rows.
  */
 export async function lockCertificates(
   client: Queryable,
@@ -39,17 +38,26 @@ export async function certifyRows(
 ): Promise<Set<number>> {
   if (certificates.length === 0) return new Set();
   await lockCertificates(client, { mode, iec });
+  const numbers = certificates.map(({ number }) => number);
+  // Two steps, because PostgreSQL without statistics would join all rows with all certificates and all rows.
+  const { rows: free } = await client.query<{ number: string; date: string | null }>(
+    `SELECT c.ebrc_number AS number, c.ebrc_date AS date FROM certificates c
+      WHERE c.mode = $1 AND c.iec = $2 AND c.ebrc_number = ANY ($3) AND c.ebrc_number <> ALL (ARRAY(
+        SELECT o.ebrc_number FROM filing_rows o WHERE o.mode = $1 AND o.iec = $2 AND o.ebrc_number = ANY ($3)))`,
+    [mode, iec, numbers],
+  );
+  const dates = new Map(free.map(({ number, date }) => [number, date]));
+  const given = certificates.flatMap(({ position, number }) => {
+    const date = dates.get(number);
+    return date === undefined ? [] : { position, number, date };
+  });
   const { rows } = await client.query<{ position: number; number: string }>(
-    `UPDATE filing_rows r SET state = 'certified', ebrc_number = c.ebrc_number, ebrc_date = c.ebrc_date, certified_by = $6,
+    `UPDATE filing_rows r SET state = 'certified', ebrc_number = given.number, ebrc_date = given.date, certified_by = $3,
         errors = '[]', settled_at = clock_timestamp()
-       FROM unnest($4::int[], $5::text[]) AS given (position, number)
-       JOIN certificates c ON c.mode = $2 AND c.iec = $3 AND c.ebrc_number = given.number
-      WHERE r.filing_id = $1 AND r.position = given.position AND r.state = 'sent' AND ${IS_NOBODYS}
-      RETURNING r.position, c.ebrc_number AS number`,
-    [
-      ...[filingId, mode, iec],
-      ...[certificates.map(({ position }) => position), certificates.map(({ number }) => number), by],
-    ],
+       FROM jsonb_to_recordset($2::jsonb) AS given (position int, number text, date text)
+      WHERE r.filing_id = $1 AND r.position = given.position AND r.state = 'sent'
+      RETURNING r.position, r.ebrc_number AS number`,
+    [filingId, JSON.stringify(given), by],
   );
   await client.query(
     `UPDATE findings SET closed_at = clock_timestamp(), healed = 'it is a row''s'

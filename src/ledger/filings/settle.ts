@@ -9,7 +9,6 @@ import type { Queryable } from '../pool';
 import { CERTIFICATE, certifyRows, ROW_FACTS } from './certify';
 import type { LockedFiling } from './lock';
 import { addEvent } from './move';
-import { IS_NOBODYS } from './send-conditions';
 
 /** An attempt in doubt, with the newest readings of its company. */
 interface AttemptInDoubt extends Pick<Doubt, 'firstMark' | 'firstDay' | 'read' | 'requests' | 'openRequests'> {
@@ -105,16 +104,19 @@ async function certificatesSince(
   since: Date,
 ): Promise<KnownCertificate[]> {
   const { rows } = await client.query<KnownCertificate>(
-    `WITH own AS (SELECT r.document_key, r.bill_key FROM filing_rows r JOIN filings f USING (filing_id)
+    `WITH own AS MATERIALIZED (SELECT r.document_key, r.bill_key FROM filing_rows r JOIN filings f USING (filing_id)
          WHERE f.mode = $1 AND f.reference = $3),
-       recorded AS (SELECT upper(btrim(r.record_number)) AS number FROM filing_rows r
-         WHERE r.mode = $1 AND r.iec = $2 AND r.state = 'sent' AND r.record_number IS NOT NULL)
+       recent AS MATERIALIZED (SELECT ${CERTIFICATE} FROM certificates c WHERE c.mode = $1 AND c.iec = $2 AND c.first_seen_at >= $4),
+       recorded AS MATERIALIZED (SELECT upper(btrim(r.record_number)) AS number FROM filing_rows r
+         WHERE r.mode = $1 AND r.iec = $2 AND r.state = 'sent' AND r.record_number IS NOT NULL),
+       held AS MATERIALIZED (SELECT h.ebrc_number AS number, h.certified_by FROM filing_rows h
+         WHERE h.mode = $1 AND h.iec = $2 AND h.ebrc_number = ANY (ARRAY(SELECT number FROM recent)))
      SELECT * FROM (
-       SELECT ${CERTIFICATE}, upper(c.ebrc_number) IN (SELECT number FROM recorded) OR EXISTS (SELECT FROM filing_rows h
-                WHERE h.mode = c.mode AND h.iec = c.iec AND h.ebrc_number = c.ebrc_number AND h.certified_by = 'record') AS "byRecord",
-              ${IS_NOBODYS} AND upper(c.ebrc_number) NOT IN (SELECT number FROM recorded) AS nobodys,
-              c.document_key IN (SELECT document_key FROM own) OR (c.bill_key <> '' AND c.bill_key IN (SELECT bill_key FROM own)) AS named
-         FROM certificates c WHERE c.mode = $1 AND c.iec = $2 AND c.first_seen_at >= $4) AS known
+       SELECT *, upper(number) IN (SELECT number FROM recorded)
+                OR number IN (SELECT number FROM held WHERE certified_by = 'record') AS "byRecord",
+              number NOT IN (SELECT number FROM held) AND upper(number) NOT IN (SELECT number FROM recorded) AS nobodys,
+              "documentKey" IN (SELECT document_key FROM own) OR ("billKey" <> '' AND "billKey" IN (SELECT bill_key FROM own)) AS named
+         FROM recent) AS known
       WHERE named OR nobodys ORDER BY number`,
     [mode, iec, reference, since],
   );
@@ -142,8 +144,8 @@ async function sentRows(
 }
 
 /**
- * What became of the IRMs of the filing's sent rows since the balances before the attempt. A row that was certified after
- * the last reading was on its way then. Amounts are of all records with the number that the company's clients list.
+ * What became of the IRMs of the filing's sent rows since the balances before the attempt. A row that was certified
+ * after the last reading was on its way then. Amounts are of all records with the number that the clients list.
  */
 async function irmUses(
   client: Queryable,
@@ -162,7 +164,7 @@ async function irmUses(
           ORDER BY irm_key, issue_date, ifsc_code, ad_code, read_at DESC),
        balance AS (SELECT u.irm_key, min(i.read_at) AS read_at,
             CASE WHEN bool_and(i.available IS NOT NULL) THEN sum(i.available) FILTER (WHERE i.missing_since IS NULL) END AS available,
-            bool_or(i.missing_since > u.before_at) AS missing, bool_or(coalesce(i.status, '') ~* '${CANCELLED_STATUS}') AS cancelled
+            bool_or(coalesce(i.missing_since > u.before_at, false)) AS missing, bool_or(coalesce(i.status, '') ~* '${CANCELLED_STATUS}') AS cancelled
            FROM used u JOIN record i USING (irm_key) GROUP BY u.irm_key),
        change AS (SELECT i.irm_key, c.seen_at, c.what, c.available > lag(c.available) OVER (
               PARTITION BY c.exporter_id, c.irm_number, c.ad_code, c.ifsc_code, c.issue_date ORDER BY c.seen_at, c.change_id) AS higher

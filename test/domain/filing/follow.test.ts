@@ -179,7 +179,7 @@ describe('what records come to', () => {
   const outcomes = (
     list: StatusEntry[],
     more: Partial<FollowedRequest> = {},
-    rows = [ONE],
+    rows: RowWithOutcome[] = [ONE],
     certificates = byNumber(certificateOf(ONE)),
   ) => outcomesOf(IEC, [request(list, more)], rows, certificates);
   const rejects = (...given: Parameters<typeof outcomes>) =>
