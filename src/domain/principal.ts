@@ -19,13 +19,12 @@ export interface Principal {
   expiresAt: Date | null;
 }
 
-/** For each action that needs a grant, the roles of which one is enough. */
+/** For each action of a person, the roles of which one is enough. */
 export const MAY = {
   file: ['maker'],
   approve: ['checker'],
   resolve: ['checker'],
   abandon: ['maker', 'checker'],
-  permit: ['checker'],
   policy: ['admin'],
 } as const satisfies Record<string, readonly Role[]>;
 

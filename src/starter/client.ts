@@ -59,8 +59,6 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     /** Extracts shipping bills or invoices with the extraction service; one entry per file, also for failures. */
     extract: bound(extractFiles),
     draft: loaded(async () => (await import('../assistant/drafts/draft.js')).draftFiling),
-    /** Proposes mappings of free balances to open documents, as a workbook; nothing is filed. */
-    propose: loaded(async () => (await import('../assistant/proposals/propose.js')).proposeMappings),
     /** Imports the exporters' own documents into the ledger, for the ageing report. */
     importInvoices: bound(importInvoices),
     /** Compares the ledger with the authority, or joins a run of the same scope that is in progress. */

@@ -51,7 +51,7 @@ export async function readQuestion(
   const { rows } = await client.query<AttemptRead>(
     `SELECT a.number AS attempt, a.verdict, a.request_id AS "requestId", a.answer,
             a.marked_at + greatest(a.settle_ms, $2) * interval '1 ms' <= clock_timestamp() AND $3 >= a.beat + a.settle_beats AS settled,
-            a.request_id IS NULL OR a.ended_at IS NOT NULL OR coalesce(f.due_at <= clock_timestamp(), false)
+            a.ended_at IS NOT NULL OR coalesce(f.due_at <= clock_timestamp(), false)
               OR (a.denied_since IS NOT NULL AND (lower(trim(a.ack_status)) IS NOT DISTINCT FROM 'failed'
                 OR a.denied_since + greatest(a.settle_ms, $2) * interval '1 ms' <= clock_timestamp())) AS overdue,
             ARRAY(SELECT jsonb_array_elements_text(a.evidence -> 'names')) AS names,

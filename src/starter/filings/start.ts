@@ -6,6 +6,7 @@ import { filingWorkflowId } from '../../domain/names';
 import type { UploadType } from '../../domain/rules/columns';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import { isDoubtful, type Finding } from '../../domain/rules/finding';
+import { getExporter } from '../../ledger/exporters/exporters';
 import { filingOfReference, type FilingRecord } from '../../ledger/filings/filing';
 import { contentHashOf, referenceOf, saveInput } from '../../ledger/filings/inputs';
 import { previewFiling } from '../../ledger/filings/record';
@@ -16,6 +17,7 @@ import { TEMPORAL_SILENT, TemporalSilentError } from '../../temporal/workers-pre
 import { filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { checkedInput, RefusedError } from '../errors';
+import { viewOf } from '../lookup';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type Started } from './outcome';
 
@@ -66,22 +68,13 @@ export async function startFiling(
   filing: PreparedFiling,
   options: WaitOptions,
 ): Promise<FilingOutcome> {
-  const { pool, mode, temporal, taskQueue } = deps;
+  const { mode, temporal, taskQueue } = deps;
   const contentHash = contentHashOf(filing);
   const reference = filing.reference ?? referenceOf(contentHash, filing.allowDuplicate);
-  const { n = 1, exporterId, rows, warnings } = filing;
+  const { n = 1, exporterId } = filing;
   const before = await recordedAs(deps, { reference, n, contentHash });
-  if (before) {
-    if (!before.closed) await pokeOrStart(temporal, taskQueue, before);
-    const notice = `Filed before as ${before.filingId}: nothing new was sent.`;
-    const outcome = await followFiling(deps, before, options);
-    return { ...outcome, notice: outcome.notice ?? notice, repeated: true };
-  }
-  if (options.onDoubtful) {
-    const more = await previewFiling(pool, { mode, exporterId, rows, allowDuplicate: filing.allowDuplicate });
-    const doubtful = [...warnings, ...more].filter(isDoubtful);
-    if (doubtful.length > 0) await options.onDoubtful(doubtful);
-  }
+  if (before) return repeated(deps, before, options);
+  if (options.onDoubtful) await stopDoubtful(deps, { ...filing, reference }, options.onDoubtful);
   const workflowId = filingWorkflowId(mode, reference, n);
   const started = { workflowId, mode, exporterId, reference, n };
   const isNew = await startWith(temporal, taskQueue, started, await inputOf(deps, filing, reference));
@@ -89,6 +82,36 @@ export async function startFiling(
   // A run of somebody else was met, or the same request was made twice at once: what it recorded counts.
   if (!isNew || outcome.filing.filingId === null) await recordedAs(deps, { reference, n, contentHash });
   return outcome;
+}
+
+/** Answers what stands, from the ledger alone unless the caller waits. A run that was lost is started again. */
+async function repeated(
+  deps: EbrcClientDependencies,
+  before: FilingRecord,
+  options: WaitOptions,
+): Promise<FilingOutcome> {
+  const { filingId, closed } = before;
+  if (!closed) await pokeOrStart(deps.temporal, deps.taskQueue, before);
+  const sent = `Filed before as ${filingId}: nothing new was sent.`;
+  if (options.wait && !closed) {
+    const { notice, ...outcome } = await followFiling(deps, before, options);
+    return { ...outcome, notice: notice ?? sent, repeated: true };
+  }
+  const filing = await viewOf(deps, filingId);
+  return { filing, waitsForPerson: waitsForPerson(filing), notice: sent, repeated: true };
+}
+
+async function stopDoubtful(
+  { pool, mode }: EbrcClientDependencies,
+  { exporterId, rows, warnings, allowDuplicate, corrects, reference }: PreparedFiling & { reference: string },
+  onDoubtful: (warnings: Finding[]) => Promise<void>,
+): Promise<void> {
+  // The run reads an exporter that the ledger does not know yet.
+  const known = await getExporter(pool, exporterId);
+  const corrected = corrects === undefined ? null : { filingId: corrects, reference };
+  const rest = known && (await previewFiling(pool, { mode, exporterId, rows, allowDuplicate, corrects: corrected }));
+  const doubtful = [...warnings, ...(rest ?? [])].filter(isDoubtful);
+  if (doubtful.length > 0) await onDoubtful(doubtful);
 }
 
 /** The filing with this number under the reference; null: none. @throws RefusedError if it has other content */

@@ -1,6 +1,7 @@
 /** Who may approve a filing, and how many persons it takes. */
 import { useTestDatabase } from '../../support/postgres';
 import { principalOf } from '../../support/principals';
+import { decide } from '../../../src/ledger/filings/decide';
 import { removePrincipal } from '../../../src/ledger/principals/principals';
 import { daysAgo, issue, knowCompany, makeFiling, makeSent, say, standing, step, told } from './decision-support';
 
@@ -32,7 +33,6 @@ describe('an approval by policy', () => {
     const other = await principalOf(pool, 'omar', ['checker'], ['exporter-2']);
     expect(told(await say(pool, filing, 'omar', approve))).toMatch(/^unknown_filing/);
     await removePrincipal(pool, other.principalId);
-    const { decide } = await import('../../../src/ledger/filings/decide');
     const decided = await decide(
       pool,
       { filingId: filing.filingId, by: { principal: other, name: 'omar' }, ...approve },

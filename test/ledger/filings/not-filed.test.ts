@@ -182,6 +182,8 @@ describe('the filing ends', () => {
       `UPDATE filing_rows SET state = 'certified', ebrc_number = 'E-50', certified_by = 'details' WHERE filing_id = $1 AND position = 0`,
       [filing.filingId],
     );
+    expect(told(await say(pool, filing, 'arun', notFiled))).toMatch(/its outcome is not overdue/);
+    await pool.query(`UPDATE filings SET due_at = now() WHERE filing_id = $1`, [filing.filingId]);
     await say(pool, filing, 'arun', notFiled);
     await say(pool, filing, 'bela', notFiled);
     await judgedBy(pool, filing, []);
