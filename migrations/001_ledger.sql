@@ -283,6 +283,8 @@ CREATE INDEX filings_exporter ON filings (exporter_id, made_at DESC, filing_id);
 CREATE INDEX filings_state ON filings (state, made_at DESC, filing_id);
 CREATE INDEX filings_input ON filings (input_ref);
 CREATE INDEX filings_open ON filings (mode, iec) WHERE closed_at IS NULL;
+-- Filings that need somebody, and those that are open and may be overdue, in the order of lists.
+CREATE INDEX filings_attention ON filings (mode, made_at DESC, filing_id) WHERE attention IS NOT NULL OR closed_at IS NULL;
 CREATE INDEX filings_corrects ON filings (corrects) WHERE corrects IS NOT NULL;
 
 -- Rows: one mapping of an IRM to a document each.
