@@ -104,14 +104,6 @@ export function certificateIdentity(args: {
   return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
-/** The {@link certificateIdentity} of the certificate that a row would get. */
-export const certificateOfMapping = ({
-  sbCumInvoiceNumber: document,
-  sbCumInvoiceDate: date,
-  mappedIRMAmountFCC: amount,
-  irmFCC: currency,
-}: Mapping): string | null => certificateIdentity({ document, date, amount, currency });
-
 /** Names one IRM of an exporter; also the cursor of a page of IRMs. */
 export const irmCursor = (irm: Record<'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmIssueDate', string>): string =>
   [irm.irmNumber, irm.irmAdCode, irm.irmIfscCode, irm.irmIssueDate].map(encodeURIComponent).join('/');

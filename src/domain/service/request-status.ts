@@ -69,8 +69,3 @@ export function errorTexts(details: readonly unknown[]): string[] {
     return cutText([code, known ?? others.join(', ')].filter(isText).join(': '));
   });
 }
-
-/** The first {@link errorTexts}, cut for a history; the ledger has all. */
-export function errorsInShort(details: readonly unknown[]): string[] {
-  return errorTexts(details.slice(0, 20)).map((text) => cutText(text, 500));
-}

@@ -19,10 +19,7 @@ export const CERTIFICATE = `c.ebrc_number AS number, c.ebrc_date AS date, c.issu
  * Waits until nobody else gives certificates of the company to rows, so that a certificate that is nobody's stays so
  * until the end of the transaction. The last lock: after IRMs, filing and rows.
  */
-export async function lockCertificates(
-  client: Queryable,
-  { mode, iec }: { mode: Mode; iec: string | null },
-): Promise<void> {
+async function lockCertificates(client: Queryable, { mode, iec }: { mode: Mode; iec: string | null }): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 7))', [`certificates/${mode}/${iec ?? ''}`]);
 }
 

@@ -91,7 +91,9 @@ async function attemptInDoubt(
        LEFT JOIN LATERAL (SELECT g.began_at FROM readings g
           WHERE g.mode = $3 AND g.iec = $4 AND g.irms_whole AND ${AFTER_SETTLING} ORDER BY g.began_at DESC LIMIT 1) AS i ON true
       WHERE a.filing_id = $1 AND (a.verdict = 'unknown' OR (a.verdict = 'accepted' AND ($7 OR a.request_id IS NULL
-        OR a.denied_since IS NOT NULL OR a.ended_at IS NOT NULL OR own.due_at <= clock_timestamp())))`,
+        OR a.denied_since IS NOT NULL OR own.due_at <= clock_timestamp()
+        OR (a.ended_at IS NOT NULL AND EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = $1 AND r.state = 'sent' AND r.record_number IS NULL))
+        OR EXISTS (SELECT FROM decisions d WHERE d.filing_id = $1 AND d.outcome IS NULL))))`,
     [filingId, settleMs, mode, iec, reference, exporterId, asked],
   );
   return rows[0] ?? null;
