@@ -67,7 +67,8 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
         { activity: info.activityType, attempt: info.attempt, code },
         'the ledger cannot be used right now',
       );
-      return ledgerUnavailable(error, info.attempt);
+      // A local step follows its own policy: a delay of ours would keep its workflow task busy.
+      return ledgerUnavailable(error, info.isLocal ? 1 : info.attempt);
     }
     this.options.logger.error({ activity: info.activityType, err: error }, 'activity failed unexpectedly');
     // A step on the ledger fails its workflow task at once, which is seen; it would be retried in silence otherwise.

@@ -98,13 +98,13 @@ export const callsInBackground = (exporterId: string, rateClass: RateClass, summ
   calls('helpful', { summary, rateClass, exporterId, priorityKey: 5 });
 
 /**
- * Steps on the ledger, retried without end while PostgreSQL is away. Waits beyond a minute are timers of the workflow,
+ * Steps on the ledger, retried without end while PostgreSQL is away. Waits beyond ten seconds are timers of the workflow,
  * which cost six events each (measured), so they grow to a quarter of an hour.
  */
 const LOCAL_STEP = {
   startToCloseTimeout: '30s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '15m', maximumAttempts: FOREVER },
-  localRetryThreshold: '1m',
+  localRetryThreshold: '10s',
 } as const satisfies LocalActivityOptions;
 
 /** Ledger steps as local activities. */

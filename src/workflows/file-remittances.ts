@@ -17,7 +17,7 @@ import type { Next, Told } from '../domain/filing/facts';
 import { MINUTE_MS } from '../domain/dates';
 import { steps } from './activity-profiles';
 import { readFailure } from './failures';
-import { makeCall } from './filing-calls';
+import { makeCall, type Done } from './filing-calls';
 import { needInput } from './inputs';
 import { filingQuery, pokeSignal } from './messages';
 import { showFiling } from './show-filing';
@@ -27,6 +27,7 @@ export interface Carried {
   filingId: string;
   continues: string;
   told: Told | null;
+  shared: boolean;
 }
 
 /** Waits look again at least this often, so that a lost poke costs time and not truth. */
@@ -52,6 +53,8 @@ export async function fileRemittances(given: FileInput, carried?: Carried): Prom
       ...{
         continues: carried?.continues ?? null,
         told: carried?.told ?? null,
+        shared: carried?.shared ?? false,
+        notBegun: false,
         called: null,
         failure: null,
         shown: null,
@@ -62,19 +65,24 @@ export async function fileRemittances(given: FileInput, carried?: Carried): Prom
       const pokesSeen = pokes;
       const poked = () => pokes !== pokesSeen;
       const advanced = await advance({ ...known, cancelled }, about);
-      const { next, filingId, told } = advanced;
+      const { next, filingId, told, shared } = advanced;
       view = { ...advanced.view, rows: advanced.view.rows ?? view?.rows ?? [] };
       showFiling(advanced, view);
       if (next.do === 'end') return view;
-      Object.assign(known, { filingId, told, input: filingId === null ? input : null, shown: rowsKey(view) });
+      Object.assign(known, { filingId, told, shared, input: filingId === null ? input : null, shown: rowsKey(view) });
       if (filingId !== null && workflowInfo().continueAsNewSuggested && !poked())
         await continueAsNew<typeof fileRemittances>(resumed(input, advanced), {
           filingId,
           continues: workflowInfo().runId,
           told,
+          shared,
         });
       const done = next.do === 'wait' ? await wait(next, advanced.now, poked) : await call(advanced, next, poked);
-      Object.assign(known, done);
+      const { called, failure, begun } = done;
+      const notBegun = next.do === 'submit' && begun === false;
+      // A sender that ended without its word may still be at it.
+      const wordless = next.do === 'submit' && begun === undefined;
+      Object.assign(known, { called, failure, notBegun, shared: shared || wordless });
       about = aboutOf(next, done.failure?.message);
     }
   });
@@ -89,8 +97,6 @@ async function advance(args: AdvanceArgs, summary: string): Promise<Advanced> {
     throw new Error(`The step on the ledger failed: ${message}`, { cause: error });
   }
 }
-
-type Done = Pick<AdvanceArgs, 'called' | 'failure'>;
 
 async function wait(next: Extract<Next, { do: 'wait' }>, now: number, poked: () => boolean): Promise<Done> {
   await condition(poked, Math.min(Math.max(next.until - now, 1_000), LOOK_AGAIN_MS), { summary: next.summary });

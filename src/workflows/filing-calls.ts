@@ -3,7 +3,7 @@ import type { Advanced, AdvanceArgs } from '../activities/filings/advance';
 import type { Next } from '../domain/filing/facts';
 import { calls } from './activity-profiles';
 
-type Done = Pick<AdvanceArgs, 'called' | 'failure'>;
+export type Done = Pick<AdvanceArgs, 'called' | 'failure'> & { begun?: boolean };
 type Outside = Exclude<Next['do'], 'wait' | 'end' | 'check' | 'reserve'>;
 
 /** Makes the call that is next. @throws what failed, for the run to record */
@@ -37,7 +37,8 @@ const CALLS: { [Kind in Outside]: (advanced: Advanced, next: Extract<Next, { do:
     const args = { filingId: filingId ?? '', exporterId, n, time };
     const { submitPush, submitBulk } = calls('submit', about);
     const submitted = await (channel === 'push' ? submitPush(args) : submitBulk(args));
-    return { called: 'submit', failure: submitted?.failure ?? null };
+    // Completed by hand in the UI: nothing is known of it.
+    return { called: 'submit', failure: submitted?.failure ?? null, begun: submitted?.begun ?? true };
   },
 
   async poll({ exporterId, filingId }, { until, summary }) {

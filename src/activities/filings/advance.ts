@@ -17,6 +17,8 @@ export interface AdvanceArgs {
   filingId: string | null;
   continues: string | null;
   told: Told | null;
+  shared: boolean;
+  notBegun: boolean;
   called: Next['do'] | null;
   failure: CallFailure | null;
   /** The state whose rows the run shows already: they are read again only with another one. */
@@ -30,6 +32,7 @@ export interface Advanced {
   exporterId: string;
   next: Next;
   told: Told | null;
+  shared: boolean;
   /** How the filing stands. `rows` null: as they were shown before. */
   view: Omit<FilingResult, 'rows'> & { rows: FilingResult['rows'] | null };
   /** One line for people, and the attributes that the server knows. */
@@ -85,23 +88,16 @@ async function advanceRecorded(
   args: AdvanceArgs,
   { filingId, workflowId, runId }: { filingId: string; workflowId: string; runId: string },
 ): Promise<Advanced> {
-  const { told, failure, called, cancelled, continues } = args;
+  const { told, shared, notBegun, failure, called, cancelled, continues } = args;
   const step = await advance(pool, {
-    filingId,
-    workflowId,
-    run: runId,
-    continues,
-    told,
-    failure,
-    called,
-    cancelled,
-    settings,
+    ...{ filingId, workflowId, run: runId, continues, told, shared, notBegun },
+    ...{ failure, called, cancelled, settings },
   });
   const { result } = await readResult(pool, filingId, args.shown);
   const { filing, decided } = step;
   return {
-    ...{ filingId, exporterId: filing.exporterId, next: decided.next, told: step.told, view: result, searchAttributes },
-    ...{ text: decided.text, now: filing.now },
+    ...{ filingId, exporterId: filing.exporterId, next: decided.next, told: step.told, shared: step.shared },
+    ...{ view: result, searchAttributes, text: decided.text, now: filing.now },
   };
 }
 
@@ -109,12 +105,12 @@ const waitFor = (summary: string): Next => ({ do: 'wait', until: Date.now() + MI
 
 const withoutFiling = (
   { searchAttributes }: Deps,
-  { input, told }: AdvanceArgs,
+  { input, told, shared }: AdvanceArgs,
   next: Next,
   view: Advanced['view'],
   lost: Told | null = told,
 ): Advanced => ({
-  ...{ filingId: null, exporterId: String(input?.exporterId ?? ''), next, told: lost, view, searchAttributes },
+  ...{ filingId: null, exporterId: String(input?.exporterId ?? ''), next, told: lost, shared, view, searchAttributes },
   ...{ text: view.errors[0]?.message ?? '', now: Date.now() },
 });
 

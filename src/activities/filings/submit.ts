@@ -27,9 +27,12 @@ export interface SubmitArgs {
   time: LedgerTime;
 }
 
-/** How an attempt ended for its run, which reads the ledger for the rest. `failure`: nothing was written, and why. */
+/** How an attempt ended for its run, which reads the ledger for the rest. */
 export interface Submitted {
+  /** Nothing was written, and why; null: something was, or may have been. */
   failure: CallFailure | null;
+  /** Whether it began: whether the attempt was inserted, as far as this execution knows. */
+  begun: boolean;
 }
 
 /** How much of the activity's time, besides one HTTP time-out, must be left to begin. */
@@ -107,15 +110,15 @@ async function submit<A extends PushAnswer | BulkUploadAnswer>(
     // A defect may come after the write: what the ledger has of the attempt decides, not the error.
     if (!(error instanceof ApiError)) {
       if (begun) throw error;
-      return { failure: failureOf(error) };
+      return { failure: failureOf(error), begun: false };
     }
     const { kind, message, credentialsVersion } = error;
     failure = { kind, message, ...(credentialsVersion === undefined ? {} : { credentialsVersion }) };
-    if (!begun) return { failure };
+    if (!begun) return { failure, begun: false };
     answer = failedAnswer(error);
   }
   await keepAnswer(deps, args, sender, answer);
-  return { failure: verdictOf(answer, false) === 'not_sent' ? failure : null };
+  return { failure: verdictOf(answer, false) === 'not_sent' ? failure : null, begun: true };
 }
 
 /** Commits the beginning of the attempt. If it throws, nothing may be written. */

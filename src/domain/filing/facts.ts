@@ -7,7 +7,7 @@ export interface LedgerTime {
   beat: number;
 }
 
-/** The highest attempt that a run was told to make, and the ledger's time then: all that a run remembers. */
+/** The highest attempt that a run was told to make, and the ledger's time then. It is only ever a reason not to send. */
 export interface Told extends LedgerTime {
   n: number;
   /** The ledger went back since, and the attempt could not be inserted as unknown yet. */
@@ -50,6 +50,8 @@ export interface Facts {
     channel: 'push' | 'bulk';
     approval: string | null;
     approved: boolean;
+    /** Two persons let it be sent although the certificates cannot be read. */
+    unreadApproved: boolean;
     dueAt: number | null;
     reservedAt: number | null;
     checkedAt: number | null;

@@ -1,6 +1,7 @@
 /** The whole story of a filing: what its run does next, by what is known. Pure; read it from top to bottom. */
 import { HOUR_MS, MINUTE_MS } from '../dates';
 import { counted } from '../text';
+import { NO_READING } from './evidence';
 import type { AttemptFacts, Decided, Facts, Next } from './facts';
 import { endOf, type FilingState } from './states';
 
@@ -51,11 +52,10 @@ function beforeSending(f: Facts): Decided {
     return stay(state, { do: 'readExporter', summary: 'Find out the IEC of the exporter' }, 'its IEC is not known yet');
   if (filing.checkedAt !== null && filing.approval !== null && !filing.approved) return awaitApproval(f);
 
-  const shown = against?.names ?? [];
   const reading = readingFirst(f);
   if (reading !== null) return stay(state, reading, 'certificates and balances are read');
   if (filing.checkedAt === null) return stay('checking', { do: 'check' }, 'it is checked');
-  if (shown.length > 0) return awaitApproval(f);
+  if ((against?.names.length ?? 0) > 0 || (unreadable(f) && !filing.unreadApproved)) return awaitApproval(f);
   if (!f.ledgerWhole) {
     const attention = 'The ledger went back and is compared with Temporal: nothing is sent. See `ebrc ledger status`.';
     return { ...stay(state, waitUntil(f.now + MINUTE_MS, 'Wait for the ledger'), attention), attention };
@@ -69,20 +69,28 @@ function beforeSending(f: Facts): Decided {
 }
 
 /** The reading that is needed before sending; null: none, or it failed for a settle time and persons decide. */
-function readingFirst({ readings, against, breaker, now, settleMs }: Facts): Next | null {
-  const unread = readings.wholeAt === null || readings.wholeAt < Math.max(now - FRESH_MS, against?.readAfter ?? 0);
+function readingFirst(f: Facts): Next | null {
+  const { readings, breaker, now } = f;
+  const unread = isUnread(f);
   const staleIrms = readings.irmsAt === null || readings.irmsAt < now - FRESH_MS;
-  const givenUp = unread && readings.failingSince !== null && now - readings.failingSince > settleMs;
-  if (!breaker && !staleIrms && (!unread || givenUp)) return null;
+  if (!breaker && !staleIrms && (!unread || unreadable(f))) return null;
   if (readings.underWay) return waitUntil(now + UNDER_WAY_MS, 'Wait for a reading under way');
   const nextAt = readings.failures === 0 ? 0 : (readings.endedAt ?? 0) + backoffMs(readings.failures);
   if (nextAt > now) return waitUntil(nextAt, 'Try to read again');
   return read(unread || breaker ? 'both' : 'irms', 2, 'Read the certificates and balances before sending');
 }
 
+/** The certificates were not read whole since they have to be. */
+const isUnread = ({ readings, against, now }: Facts): boolean =>
+  readings.wholeAt === null || readings.wholeAt < Math.max(now - FRESH_MS, against?.readAfter ?? 0);
+
+/** They could not be read whole for a settle time, so that persons decide. */
+const unreadable = (f: Facts): boolean =>
+  isUnread(f) && f.readings.failingSince !== null && f.now - f.readings.failingSince > f.settleMs;
+
 function awaitApproval(f: Facts): Decided {
-  const { approval } = f.filing;
-  const names = f.against?.names ?? [];
+  const { approval, unreadApproved } = f.filing;
+  const names = [...(f.against?.names ?? []), ...(unreadable(f) && !unreadApproved ? [NO_READING] : [])];
   const attention =
     names.length > 0
       ? `Something stands against sending it (${names.join(', ')}). Two persons approve it, name the certificate as the row's with \`ebrc resolve --as filed --certificate\`, or abandon it.`

@@ -30,6 +30,10 @@ export interface Asking {
   run: string;
   continues: string | null;
   told: Told | null;
+  /** Another run may have been told to send too, or a sender ended without its word. */
+  shared: boolean;
+  /** The send that ended says itself that it did not begin. */
+  notBegun: boolean;
   /** The call that ended, and why it failed; null: a wait ended, or nothing was called yet. */
   failure: CallFailure | null;
   called: Next['do'] | null;
@@ -42,6 +46,7 @@ export interface Step {
   filing: LockedFiling;
   decided: Decided;
   told: Told | null;
+  shared: boolean;
   time: LedgerTime;
 }
 
@@ -59,7 +64,8 @@ export function advance(pool: pg.Pool, asking: Asking): Promise<Step> {
     const filing = await lockFiling(client, asking.filingId);
     // Another workflow's filing goes on there: this run ends with what stands.
     if (filing.workflowId !== asking.workflowId) return standing(filing, asking);
-    const told = await noteLostTime(client, filing, asking);
+    const shared = asking.shared || isOfAnotherRun(filing, asking);
+    const told = await noteLostTime(client, filing, { ...asking, shared });
     await storePause(client, filing, asking);
     if (asking.cancelled) await cancel(client, filing);
     const progressed = await applyAll(client, filing, asking.settings);
@@ -71,7 +77,7 @@ export function advance(pool: pg.Pool, asking: Asking): Promise<Step> {
         const wasClosed = filing.closed;
         await move(client, filing, decided, asking, progressed && decisions === 1);
         // An ended filing may still have its workbook to be annotated.
-        if (wasClosed || !filing.closed) return finish(client, filing, decided, asking, told);
+        if (wasClosed || !filing.closed) return finish(client, filing, decided, { ...asking, shared }, told);
       }
       if (decisions === DECISIONS) throw new Error(`Filing ${filing.filingId} repeats the step ${decided.next.do}.`);
     }
@@ -107,10 +113,11 @@ async function finish(
   const { next } = decided;
   const nowTold = next.do === 'submit' ? { n: next.n, ...time } : told;
   await noteRun(client, filing, asking, nowTold);
-  return { filing, decided, told: nowTold, time };
+  return { filing, decided, told: nowTold, shared: asking.shared, time };
 }
 
-const standing = (filing: LockedFiling, { told }: Asking): Step => ({
+const standing = (filing: LockedFiling, { told, shared }: Asking): Step => ({
+  shared,
   filing,
   decided: { next: { do: 'end' }, state: filing.state, attention: filing.attention, asked: filing.asked, text: '' },
   told,
@@ -122,10 +129,9 @@ const standing = (filing: LockedFiling, { told }: Asking): Step => ({
  * back since, or another run, in another epoch, moved the filing last. Only where no other attempt may have arrived.
  */
 async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking: Asking): Promise<Told | null> {
-  const { told, run, continues, settings } = asking;
+  const { told, shared, notBegun, settings } = asking;
   const lost = { settleMs: settings.settleAfterMs, timeoutMs: settings.httpTimeoutMs };
-  const anotherRun = filing.run !== null && filing.run !== run && filing.run !== continues;
-  const suspicious = told === null && anotherRun && filing.epoch !== filing.epochNow;
+  const suspicious = told === null && isOfAnotherRun(filing, asking) && filing.epoch !== filing.epochNow;
   if (told === null && !suspicious) return null;
   const attempts = await readAttempts(client, filing.filingId);
   const last = attempts.at(-1)?.number ?? 0;
@@ -135,23 +141,27 @@ async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking:
     const wentBack = told.epoch !== filing.epochNow || filing.beat < told.beat;
     // Nothing was begun: n is told again.
     if (!wentBack && !told.lost) return told;
+    // The only execution that was ever told to make n says that it did not: nothing of it is lost.
+    if (notBegun && !shared && !told.lost) return told;
     // What the run found stays with it until the attempt was inserted, also once the beat has caught up.
     if (!sendable) return { ...told, lost: true };
     await insertUnknown(client, filing, told.n, lost);
     return { n: told.n, epoch: filing.epochNow, beat: filing.beat };
   }
-  // Before its first check a filing was never told to be sent by anybody.
-  if (!sendable || filing.checkedAt === null) return null;
+  if (!sendable) return null;
   await insertUnknown(client, filing, last + 1, lost);
   return { n: last + 1, epoch: filing.epochNow, beat: filing.beat };
 }
+
+const isOfAnotherRun = (filing: LockedFiling, { run, continues }: Asking): boolean =>
+  filing.run !== null && filing.run !== run && filing.run !== continues;
 
 const mayBeFiled = ({ verdict }: AttemptRow): boolean => ['sending', 'unknown', 'accepted'].includes(verdict);
 
 /** The run and epoch of the last move. A run that was never told to send does not take over another epoch's filing. */
 async function noteRun(client: pg.PoolClient, filing: LockedFiling, { run }: Asking, told: Told | null): Promise<void> {
   if (filing.run === run && filing.epoch === filing.epochNow) return;
-  if (filing.run !== null && filing.epoch !== filing.epochNow && told === null && filing.checkedAt !== null) return;
+  if (filing.run !== null && filing.run !== run && filing.epoch !== filing.epochNow && told === null) return;
   await client.query('UPDATE filings SET run = $2, epoch = $3 WHERE filing_id = $1', [
     filing.filingId,
     run,

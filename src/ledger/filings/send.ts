@@ -1,5 +1,6 @@
 /** Begins to send a filing: the one transaction after which a byte may be written to the service. */
 import { HOUR_MS } from '../../domain/dates';
+import { NO_READING } from '../../domain/filing/evidence';
 import type { LedgerTime } from '../../domain/filing/facts';
 import type { Queryable } from '../pool';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
@@ -50,7 +51,7 @@ export async function beginToSend(client: Queryable, sender: Sender): Promise<st
   return null;
 }
 
-/** SQL: how many beats a settle time (ms) has: a beat is raised every min(60 s, settle time ÷ 4), so at most as many. */
+/** SQL: the beats that a settle time (ms) has at least: one is raised every min(60 s, settle time ÷ 4). */
 export const SETTLE_BEATS = (ms: string): string =>
   `greatest(floor(${ms}::float8 / least(60000, ${ms}::float8 / 4)) - 1, 1)::bigint`;
 
@@ -101,7 +102,7 @@ async function refusalOf(client: Queryable, filing: LockedFiling, { n, time }: S
 async function againstIt(client: Queryable, filing: LockedFiling, settleMs: number): Promise<string | null> {
   const { names, readAfter } = await standsAgainst(client, filing, settleMs);
   if (names.length > 0) return `${names.join(', ')} may be its own`;
-  if (filing.approvedEvidence.includes('reading:none')) return null;
+  if (filing.approvedEvidence.includes(NO_READING)) return null;
   const wholeAt = await lastWholeReading(client, filing);
   const since = Math.max(filing.now - HOUR_MS, readAfter);
   return wholeAt !== null && wholeAt >= since ? null : 'the certificates were not read whole since they had to be';
