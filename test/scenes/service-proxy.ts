@@ -12,6 +12,8 @@ export interface Script {
   times?: number;
   /** Answers instead of the service, which is not asked. */
   answer?: { status: number; body: unknown };
+  /** Answers instead of the service, which takes the call in all the same. */
+  replace?: { status: number; body: unknown };
   /** Changes the content (`data`) of the service's answer. */
   change?: (data: Record<string, unknown>) => unknown;
   /** Waits before the call is passed on. */
@@ -47,6 +49,7 @@ export async function startServiceProxy(target: string) {
     });
     const bytes = Buffer.from(await answer.arrayBuffer());
     if (script?.cut) return void response.destroy();
+    if (script?.replace) return send(response, script.replace.status, JSON.stringify(script.replace.body));
     if (!script?.change || !answer.ok) {
       const type = answer.headers.get('content-type') ?? 'application/json';
       const disposition = answer.headers.get('content-disposition');

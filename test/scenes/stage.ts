@@ -76,19 +76,17 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     env,
     sandbox: service,
     ledger,
-    adjust: (deps) => ({
-      ...deps,
-      api: {
-        ...deps.api,
-        pushIrm: (message, context) => {
-          const send = (changed: SubmitContext) => deps.api.pushIrm(message, changed);
-          const wrapper = around.get(message.platformCustomerId);
-          around.delete(message.platformCustomerId);
-          return wrapper ? wrapper(send, context) : send(context);
-        },
-      },
-    }),
     ...options.worker,
+    adjust: (made) => {
+      const deps = options.worker?.adjust?.(made) ?? made;
+      const pushIrm: FilingApi['pushIrm'] = (message, context) => {
+        const send = (changed: SubmitContext) => deps.api.pushIrm(message, changed);
+        const wrapper = around.get(message.platformCustomerId);
+        around.delete(message.platformCustomerId);
+        return wrapper ? wrapper(send, context) : send(context);
+      };
+      return { ...deps, api: { ...deps.api, pushIrm } };
+    },
   });
   let exporters = 0;
   let documents = 1_000_000;

@@ -15,7 +15,8 @@ export function useFilingStage(options: FilingStageOptions = {}): FilingStage {
   return stage;
 }
 
-function nothingIsFiledTwice(stage: FilingStage): void {
+/** After each test its faults are gone, and nothing may have been filed twice. */
+export function nothingIsFiledTwice(stage: FilingStage): void {
   afterEach(() => {
     stage.sandbox?.clearFaults();
     stage.service?.clear();
