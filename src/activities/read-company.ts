@@ -13,8 +13,9 @@ export type { CompanyRead };
 
 export interface ReadCompanyArgs {
   exporterId: string;
-  /** `irms`: only those of this client; `both`: those of all clients of the company too. */
   what: 'both' | 'certificates' | 'irms';
+  /** Reads the IRMs of this client alone, not those of all clients of its company. */
+  alone?: boolean;
   /** The filing that asks; others of the company that are in doubt are woken. */
   filingId?: string;
   /** Only certificates issued on these days, instead of all since the last whole reading. */
@@ -45,10 +46,10 @@ async function readCompany(deps: Deps, args: ReadCompanyArgs): Promise<CompanyRe
   return { ...read, irmCount: (await countIrms(pool, [exporterId])).get(exporterId) ?? 0 };
 }
 
-async function readParts(deps: Deps, { exporterId, what, days }: ReadCompanyArgs): Promise<CompanyRead> {
+async function readParts(deps: Deps, { exporterId, what, days, alone = false }: ReadCompanyArgs): Promise<CompanyRead> {
   let company = await needExporter(deps.pool, exporterId);
   // Without an IEC the certificates cannot be read, but the IRMs may tell it.
-  const irms = what === 'certificates' && company.iec !== null ? null : await readIrms(deps, company, { alone: what === 'irms' });
+  const irms = what === 'certificates' && company.iec !== null ? null : await readIrms(deps, company, { alone });
   if (irms && (what === 'irms' || irms.state === 'under_way')) return irms;
   if (irms?.failure && CLIENT_CANNOT_CALL.includes(irms.failure.kind)) return { ...irms, whole: false };
   company = await needExporter(deps.pool, exporterId);
@@ -65,6 +66,8 @@ async function readParts(deps: Deps, { exporterId, what, days }: ReadCompanyArgs
 }
 
 const failed = (irms: CompanyRead | null): Pick<CompanyRead, 'state' | 'problem' | 'failure'> =>
-  irms?.failure ? { state: 'failed', problem: irms.problem, failure: irms.failure } : { state: 'read', problem: NO_IEC, failure: null };
+  irms?.failure
+    ? { state: 'failed', problem: irms.problem, failure: irms.failure }
+    : { state: 'read', problem: NO_IEC, failure: null };
 
 export const companyActivities = { readCompany };

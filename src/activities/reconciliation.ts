@@ -162,7 +162,8 @@ export const reconciliationActivities = {
   prepareRefetch,
   endReconciliation,
 
-  repairsOf: ({ pool, mode }: Deps, { iec }: { iec: string }) => repairable(pool, { mode, iec, limit: REPAIRS_PER_RUN }),
+  repairsOf: ({ pool, mode }: Deps, { iec }: { iec: string }) =>
+    repairable(pool, { mode, iec, limit: REPAIRS_PER_RUN }),
 
   noteHealed: async (
     { pool, mode }: Deps,

@@ -23,7 +23,7 @@ export interface LedgerFigures {
   unplacedSeconds: number;
   connections: { used: number; most: number };
   openRequests: number;
-  /** From the send to every row's outcome: median, ninetieth percentile and maximum of the last 24 hours; null: none. */
+  /** From a send to every row's outcome: median, ninetieth percentile and maximum of 24 hours; null: none. */
   acknowledgementSeconds: number[] | null;
   /** Certificates of our filings whose PDF is not stored, or has changed since. */
   pdfs: { missing: number; damaged: number };

@@ -44,7 +44,7 @@ export interface NewFinding extends FindingKey {
 export const keyOfFinding = ({ iec, kind, subject }: Omit<FindingKey, 'mode'>): string =>
   [kind, ...(isOfCompany(kind) ? [iec ?? ''] : []), subject].join('|');
 
-/** SQL: whether the acknowledgement of finding `f` still holds for `now`: the same amount, and the same reason where that tells. */
+/** SQL: whether an acknowledgement of finding `f` still holds for what is found now: the same amount, or status. */
 export const SAME_AS_ACKNOWLEDGED = (now: string) =>
   `f.amount IS NOT DISTINCT FROM ${now}.amount AND (f.kind <> 'status_changed' OR f.reason IS NOT DISTINCT FROM ${now}.reason)`;
 
@@ -62,14 +62,28 @@ export async function openFinding(db: Queryable, finding: NewFinding): Promise<b
         acknowledged_at = CASE WHEN ${SAME_AS_ACKNOWLEDGED('excluded')} THEN f.acknowledged_at END
      RETURNING xmax = 0 AS fresh`,
     [
-      ...[mode, iec, keyOfFinding(finding), kind, text, reason, exporterId, filingId, row, eBRCNumber, irmNumber, onDate],
+      ...[
+        mode,
+        iec,
+        keyOfFinding(finding),
+        kind,
+        text,
+        reason,
+        exporterId,
+        filingId,
+        row,
+        eBRCNumber,
+        irmNumber,
+        onDate,
+      ],
       ...[amount, currency, jsonOf(ours), jsonOf(theirs)],
     ],
   );
   return rows[0]?.fresh ?? false;
 }
 
-const jsonOf = (value: unknown): string | null => (value === undefined || value === null ? null : JSON.stringify(value));
+const jsonOf = (value: unknown): string | null =>
+  value === undefined || value === null ? null : JSON.stringify(value);
 
 /** Closes a finding because a fact removed it. `healed`: what was done about it. @returns whether it was open */
 export async function closeFinding(db: Queryable, key: FindingKey, healed?: string): Promise<boolean> {
@@ -169,7 +183,7 @@ export async function countFindings(
   return { ...noFindings(), ...Object.fromEntries(rows.map(({ kind, n }) => [kind, n])) };
 }
 
-/** Acknowledges a finding without closing it. Null: none of that id, or one that only facts close (`ledger_went_back`). */
+/** Acknowledges a finding without closing it. Null: there is none of that id, or only facts close it. */
 export async function acknowledgeFinding(
   db: Queryable,
   args: { mode: Mode; id: string; by: string; note: string; exporters?: readonly string[] | null },

@@ -78,7 +78,7 @@ export async function lastWholeReading(db: Queryable, company: Company): Promise
   return rows[0] ?? { wholeAt: null, readUpTo: null };
 }
 
-/** For each span of days, when one reading last read it whole (epoch ms; null: never), and whether a finding of it is open. */
+/** For each span of days: when one reading last read it whole (epoch ms), and whether a finding of it is open. */
 export async function readingsOfSpans(
   db: Queryable,
   { mode, iec, spans }: { mode: string; iec: string; spans: readonly { from: string; to: string }[] },

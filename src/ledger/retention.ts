@@ -1,4 +1,4 @@
-/** How long rows are kept that become useless with time (docs/operations.md). It removes nothing that decides about a send. */
+/** How long rows are kept that become useless with time (docs/operations.md). Nothing that decides is removed. */
 import { DAY_MS } from '../domain/dates';
 import { pruneEvents } from './events';
 import type { Queryable } from './pool';

@@ -202,7 +202,7 @@ async function refresh(context: ReadyContext, exporter: ExporterState): Promise<
   status.update({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
   const about = { summary: 'Refresh and read the IRMs', priorityKey: 1, tries: 20 } as const;
   for (;;) {
-    const { failure, irmCount } = await readWithRetries({ exporterId, what: 'irms' }, about);
+    const { failure, irmCount } = await readWithRetries({ exporterId, what: 'irms', alone: true }, about);
     if (failure === null) {
       status.update({ state: 'ready', irmCount });
       return { go: 'end' };

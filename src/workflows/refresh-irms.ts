@@ -54,7 +54,7 @@ async function refresh({ exporterId: asked, readFirst }: RefreshCandidate): Prom
     if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
   }
   const about = { summary: 'Refresh and read the IRMs', priorityKey: 5, tries: 4 } as const;
-  const { state, irmCount, problem } = await readWithRetries({ exporterId, what: 'irms' }, about);
+  const { state, irmCount, problem } = await readWithRetries({ exporterId, what: 'irms', alone: true }, about);
   return state === 'read' ? { irmCount } : { skip: problem ?? state };
 }
 

@@ -4,7 +4,7 @@ import pino from 'pino';
 import { ApiError } from '../../src/api/errors/api-error';
 import { createActivities } from '../../src/activities/create-activities';
 import type { Deps } from '../../src/activities/dependencies';
-import type { ReadCompanyArgs } from '../../src/activities/read-company';
+import type { CompanyRead, ReadCompanyArgs } from '../../src/activities/read-company';
 import type { ErrorKind } from '../../src/domain/service/error-kinds';
 import { DAY_MS } from '../../src/domain/dates';
 import type { CertificateDetailRecord } from '../../src/ledger/certificates/certificates';
@@ -58,7 +58,7 @@ function read(what: ReadCompanyArgs['what'] = 'both', more: Partial<ReadCompanyA
     ...{ mode: 'test', pool: ledger.pool, api, clock: () => NOW, logger: pino({ level: 'silent' }) },
     ...{
       settings: TEST_SETTINGS,
-      poke: async (id: string) => void poked.push(id),
+      poke: (id: string) => Promise.resolve(void poked.push(id)),
       pokeOrStart: () => Promise.resolve(),
     },
   } as unknown as Deps;
@@ -238,7 +238,7 @@ describe('is whole', () => {
 
 describe('one at a time', () => {
   it('is made of a company; who finds another under way is told', async () => {
-    let second: Awaited<ReturnType<typeof read>> | undefined;
+    let second: CompanyRead | undefined;
     service.during = async () => {
       service.during = () => Promise.resolve();
       second = await read('certificates');

@@ -224,27 +224,29 @@ describe('odd answers', () => {
     else expect(certificates[0]).toMatchObject({ eBRCNumber: 'E1', realisedValueFCC: 100_000 });
   });
 
+  const NOTHING = { certificates: [], unread: 0, noList: true };
+  const UNREAD = { certificates: [], unread: 1 };
   test.each([
-    [null, 200],
-    ['', 200],
-    ['NA', 200],
-    [{}, 200],
-    [{ message: 'No data available' }, 200],
-    [{ message: 'The portal is busy', errors: [] }, 200],
-    [{ data: [], meta: { total: 3 } }, 200],
-    [[null], 200],
-    [{ data: [{}] }, 200],
-    [{ message: 'No records found' }, 404],
-    [{ message: 'Certificate not found for the given dates', errorCode: 'E_UPSTREAM' }, 404],
-    [{ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 502],
-  ])('fetch-details of %j with %i lists nothing, and proves no absence', async (body, status) => {
+    [null, 200, NOTHING],
+    ['', 200, NOTHING],
+    ['NA', 200, NOTHING],
+    [{}, 200, NOTHING],
+    [{ message: 'No data available' }, 200, NOTHING],
+    [{ message: 'No records found' }, 404, NOTHING],
+    [{ message: 'Certificate not found for the given dates', errorCode: 'E_UPSTREAM' }, 404, NOTHING],
+    [{ message: 'The portal is busy', errors: [] }, 200, UNREAD],
+    [{ data: [], meta: { total: 3 } }, 200, UNREAD],
+    [[null], 200, UNREAD],
+    [{ data: [{}] }, 200, UNREAD],
+    [{ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 502, UNREAD],
+  ])('fetch-details of %j with %i lists nothing, and is no empty list: %j', async (body, status, expected) => {
     answer(body, status);
-    expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 1 });
+    expect(await api.fetchDetails(DETAILS)).toMatchObject(expected);
   });
 
   test('fetch-details of EBRC_NOT_FOUND is an empty list', async () => {
     answer({ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 404);
-    expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 0 });
+    expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 0, noList: false });
   });
 
   test('a page of fetch-details that says that there is more is no complete look', async () => {

@@ -94,20 +94,39 @@ export async function tell({ pool }: Ledger, story: Story): Promise<string> {
   const moves: [FilingState, Date][] = unsent
     ? [['awaiting_approval', madeAt]]
     : settledAt === null
-      ? [['submitting', madeAt], ['outcome_unknown', madeAt]]
-      : [['submitting', madeAt], ['processing', madeAt], [certified ? 'certified' : 'partly_certified', settledAt]];
+      ? [
+          ['submitting', madeAt],
+          ['outcome_unknown', madeAt],
+        ]
+      : [
+          ['submitting', madeAt],
+          ['processing', madeAt],
+          [certified ? 'certified' : 'partly_certified', settledAt],
+        ];
   const [state, since] = moves.at(-1) ?? ['submitting', madeAt];
   const attention = settledAt === null ? `wait until ${madeAt.toISOString()}` : null;
-  await pool.query(
-    `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind) VALUES ($1, $2, $3, 'json')`,
-    [filingId, JSON.stringify(rows), rows.length],
-  );
+  await pool.query(`INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind) VALUES ($1, $2, $3, 'json')`, [
+    filingId,
+    JSON.stringify(rows),
+    rows.length,
+  ]);
   await pool.query(
     `INSERT INTO filings (filing_id, mode, exporter_id, iec, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration,
         channel, declared_by, made_by, made_at, state, since, attention, checked_at, reserved_at, closed_at)
      VALUES ($1, 'test', $2, $3, $4, $5, $6, 'hash', $1, 101, 'Y', 'push', 'asha', 'asha', $7, $8, $9, $10, $7, $7, $11)`,
     [
-      ...[filingId, exporterId, iec, reference, n, filingWorkflowId('test', reference, n), madeAt, state, since, attention],
+      ...[
+        filingId,
+        exporterId,
+        iec,
+        reference,
+        n,
+        filingWorkflowId('test', reference, n),
+        madeAt,
+        state,
+        since,
+        attention,
+      ],
       settledAt,
     ],
   );
@@ -130,16 +149,32 @@ export async function tell({ pool }: Ledger, story: Story): Promise<string> {
        VALUES ($1, $2, $2 + 1, 'test', $3, $4, $5, $6, $7, $8, $9, $10, $11,
          (SELECT count(*) FROM filing_rows o WHERE o.fingerprint = $11 AND o.held), $12, $13, $14, $15, $16, $17, $18)`,
       [
-        ...[filingId, position, iec, mapping, irmKey(irmNumber), documentKey(documentNumber), isoFromAnything(sbCumInvoiceDate)],
+        ...[
+          filingId,
+          position,
+          iec,
+          mapping,
+          irmKey(irmNumber),
+          documentKey(documentNumber),
+          isoFromAnything(sbCumInvoiceDate),
+        ],
         ...[billKey(billNo), mapping.mappedIRMAmountFCC, mapping.irmFCC, fingerprint],
         ...[unsent ? 'planned' : number ? 'certified' : errors ? 'rejected' : 'sent', number, number && 'record'],
-        ...[JSON.stringify(errors ?? []), unsent ? null : madeAt, becomes ? settledAt : null, errors ? settledAt : null],
+        ...[
+          JSON.stringify(errors ?? []),
+          unsent ? null : madeAt,
+          becomes ? settledAt : null,
+          errors ? settledAt : null,
+        ],
       ],
     );
     if (number === null || settledAt === null) continue;
     const details = [detailOf(number, mapping, settledAt)];
     await saveCertificates(pool, { mode: 'test', iec, exporterId, details, askedAt: settledAt });
-    await pool.query(`UPDATE certificates SET first_seen_at = $2, seen_at = $2 WHERE ebrc_number = $1`, [number, settledAt]);
+    await pool.query(`UPDATE certificates SET first_seen_at = $2, seen_at = $2 WHERE ebrc_number = $1`, [
+      number,
+      settledAt,
+    ]);
     if (becomes && 'certificate' in becomes && becomes.archived === false) continue;
     const pdf = { document: `test/${number}.pdf`, sha256: 'f'.repeat(64), bytes: 10 };
     await markArchived(pool, { mode: 'test', iec, eBRCNumber: number }, pdf);

@@ -45,7 +45,12 @@ it('allows a worker its work, but no change of the schema or of evidence', async
   const ledger = { ...database, pool };
   expect(await migrate(url)).toEqual([]);
   await knowExporter(ledger);
-  await tell(ledger, { reference: 'ROLES-1', madeAt: new Date(), hours: 1, rows: [{ becomes: { certificate: 'EB1' } }] });
+  await tell(ledger, {
+    reference: 'ROLES-1',
+    madeAt: new Date(),
+    hours: 1,
+    rows: [{ becomes: { certificate: 'EB1' } }],
+  });
   const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
   await vault.publish(pool, 'test');
   const ref = await handIn(pool, { mode: 'test', workflowId: 'w', username: 'u', password: 'p' });
@@ -70,7 +75,12 @@ it('changes no evidence for whoever owns the ledger either', async () => {
   const { pool } = database;
   await pool.query(`INSERT INTO decisions (filing_id, kind, name) SELECT filing_id, 'not_filed', 'ravi' FROM filings`);
   await pool.query(`UPDATE decisions SET outcome = 'carried_out', outcome_at = now()`);
-  for (const change of ["events SET text = 'x'", "decisions SET why = 'x'", "decisions SET name = 'x'", "consents SET given_by = 'x'"]) {
+  for (const change of [
+    "events SET text = 'x'",
+    "decisions SET why = 'x'",
+    "decisions SET name = 'x'",
+    "consents SET given_by = 'x'",
+  ]) {
     await expect(pool.query(`UPDATE ${change}`)).rejects.toThrow('append-only: it is evidence');
   }
 });

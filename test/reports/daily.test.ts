@@ -217,7 +217,14 @@ it('lists the filings that wait for somebody, until they have moved on', async (
     group('funnel', await dailyReport(ledger.pool, requestOf(on ? { on } : {}))).tables.find(
       ({ id }) => id === 'waiting',
     )?.rows;
-  expect(await waiting()).toContainEqual([expect.anything(), 'WAITS', expect.anything(), before(1, 2), 26, 'Approve it.']);
+  expect(await waiting()).toContainEqual([
+    expect.anything(),
+    'WAITS',
+    expect.anything(),
+    before(1, 2),
+    26,
+    'Approve it.',
+  ]);
   expect(JSON.stringify(await waiting('2026-02-16'))).not.toContain('WAITS');
   await ledger.pool.query('UPDATE filings SET attention = NULL WHERE filing_id = $1', [filingId]);
   expect(JSON.stringify(await waiting())).not.toContain('WAITS');

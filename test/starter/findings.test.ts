@@ -8,18 +8,14 @@ import type { FindingView } from '../../src/domain/reconciliation/findings';
 import type { FilingView, FilingSummary } from '../../src/domain/filing/view';
 import { mapping } from '../../dev/sample-mapping';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
-import { compareParty } from '../../src/ledger/reconciliation/compare';
+import { compareCompany } from '../../src/ledger/reconciliation/compare';
 import { markBad, markRejected } from '../../src/ledger/vault/credentials';
-import { EXPORTER, irmRecord, knowExporter, NOW } from '../ledger/filing-support';
-import { saveIrms } from '../../src/ledger/exporters/irms';
+import { detailOf, EXPORTER, HOUR_MS, IEC, irmRecord, knowExporter, NOW, readIrms, tell } from '../ledger/filed';
 import { irmCursor } from '../../src/domain/identity';
 import type { ExporterView, IrmView } from '../../src/starter/exporters/views';
-import { detailOf, tell } from '../reports/ledger-of-a-month';
 import { cleanEnvironment, ebrc } from '../support/command-line';
 import { testFolder } from '../support/folder';
 import { useTestDatabase } from '../support/postgres';
-
-const HOUR_MS = 3_600_000;
 
 const ledger = useTestDatabase();
 const folder = testFolder();
@@ -36,16 +32,10 @@ beforeAll(async () => {
   await tell(ledger, { reference: 'GOOD', madeAt: NOW, hours: 1, rows: [row(1), row(2)] });
   // There is no document store here.
   await ledger.pool.query('UPDATE certificates SET pdf_document = NULL');
-  const { rows } = await ledger.pool.query<{ party_id: number }>('SELECT party_id FROM parties');
   // A whole reading of those days that showed neither certificate.
-  await compareParty(ledger.pool, {
-    mode: 'test',
-    partyId: rows[0]?.party_id ?? 0,
-    checks: ['certificates'],
-    windows: [{ from: '2026-02-01', to: '2026-02-28', readAt: new Date(Date.now() + HOUR_MS) }],
-    withoutWorkflow: [],
-    overdueAfterMs: HOUR_MS,
-    at: new Date(),
+  await compareCompany(ledger.pool, {
+    ...{ mode: 'test', iec: IEC, exporterId: EXPORTER, checks: ['certificates'], overdueAfterMs: HOUR_MS },
+    windows: [{ from: '2026-02-01', to: '2026-02-28', readAt: Date.now() + HOUR_MS }],
   });
 });
 

@@ -137,11 +137,17 @@ async function listWindow(
 }
 
 /** Why a reading without a failed call is not whole; null: it is. @param vanished acknowledged ones too */
-function problemOf({ unread, noList }: Listed, missing: readonly { eBRCNumber: string }[], vanished: number): string | null {
+function problemOf(
+  { unread, noList }: Listed,
+  missing: readonly { eBRCNumber: string }[],
+  vanished: number,
+): string | null {
   if (unread > 0) return `fetch-details: ${unread} of its entries cannot be read, or name another IEC`;
   if (missing.length > 0) {
     const names = missing.slice(0, 5).map(({ eBRCNumber }) => eBRCNumber);
     return `fetch-details lacks ${counted(missing.length, 'certificate')} that it listed before: ${names.join(', ')}`;
   }
-  return noList && vanished > 0 ? 'fetch-details gave no list, although it listed certificates of these days before' : null;
+  return noList && vanished > 0
+    ? 'fetch-details gave no list, although it listed certificates of these days before'
+    : null;
 }

@@ -43,7 +43,8 @@ export function readIrms(deps: Deps, company: Company, { alone }: { alone: boole
         const iec = await iecOfIrms(client, list.exporterId);
         await learnIec(client, { exporterId: list.exporterId, iec, source: 'irms' });
         const severe = changed.filter(isSevere).length;
-        if (severe > 0) logger.warn({ exporterId: list.exporterId, severe }, 'IRMs were amended or cancelled, or left the list');
+        if (severe > 0)
+          logger.warn({ exporterId: list.exporterId, severe }, 'IRMs were amended or cancelled, or left the list');
       }
       if (lists.length > 0) await judgeIrms(client, company);
       const result = { whole: null, irmsWhole, problem };

@@ -132,9 +132,7 @@ function omitDocument(files: DraftFile[], { documents }: DocumentFacts, why: str
 
 /** The open amount of each document: its value minus held rows and certificates. */
 async function openAmounts({ pool }: EbrcClientDependencies, company: Company, facts: readonly DocumentFacts[]) {
-  const known = new Map(
-    (await ledgerDocuments(pool, company)).map((document) => [documentKey(document), document]),
-  );
+  const known = new Map((await ledgerDocuments(pool, company)).map((document) => [documentKey(document), document]));
   const open: DocumentFacts[] = [];
   const settled: DocumentFacts[] = [];
   for (const each of facts) {

@@ -4,7 +4,7 @@
 export const RECONCILE_CHECKS = ['certificates', 'balances', 'documents', 'filings'] as const;
 export type ReconcileCheck = (typeof RECONCILE_CHECKS)[number];
 
-/** For each kind: the check of a reconciliation that may close it (null: something else does), and advice for the reader. */
+/** For each kind: the check of a reconciliation that may close it (null: something else does), and advice. */
 const FINDINGS = {
   ours_not_theirs: [
     'certificates',
@@ -96,7 +96,13 @@ export const kindsOfChecks = (checks: readonly ReconcileCheck[]): FindingKind[] 
   FINDING_KINDS.filter((kind) => (checks as readonly (ReconcileCheck | null)[]).includes(FINDINGS[kind][0]));
 
 const OF_FILINGS_AND_EXPORTERS: readonly FindingKind[] = [
-  ...(['filing_overdue', 'outcome_unknown', 'filing_without_workflow', 'accepted_twice', 'record_contradicts'] as const),
+  ...([
+    'filing_overdue',
+    'outcome_unknown',
+    'filing_without_workflow',
+    'accepted_twice',
+    'record_contradicts',
+  ] as const),
   ...(['iec_differs', 'ledger_went_back'] as const),
 ];
 

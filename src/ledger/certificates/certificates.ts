@@ -169,7 +169,8 @@ export async function pageOfCertificates(
   },
 ): Promise<PagedCertificate[]> {
   const { mode, exporterId, exporters, eBRCNumber, filingId, document, after, limit } = page;
-  const companies = (ids: string) => `c.iec IN (SELECT e.iec FROM exporters e WHERE e.mode = $1 AND lower(e.exporter_id) ${ids})`;
+  const companies = (ids: string) =>
+    `c.iec IN (SELECT e.iec FROM exporters e WHERE e.mode = $1 AND lower(e.exporter_id) ${ids})`;
   const where = new Conditions(mode, limit)
     .add(exporterId, (p) => companies(`= lower(${p})`))
     .add(exporters, (p) => companies(`= ANY(${p})`))

@@ -14,7 +14,7 @@ export interface CertificateKey {
 const IS_IT = 'mode = $1 AND iec = $2 AND ebrc_number = $3';
 const keyed = ({ mode, iec, eBRCNumber }: CertificateKey): string[] => [mode, iec, eBRCNumber];
 
-/** Schedules the next request for a certificate whose PDF was not complete, with growing pauses. @returns the pause in ms */
+/** Schedules the next request for a PDF that was not complete, with growing pauses. @returns the pause in ms */
 export async function postponePdf(
   db: Queryable,
   certificate: CertificateKey,
@@ -42,7 +42,7 @@ export async function markArchived(
   );
 }
 
-/** The company of a client's certificate, the hash of its PDF (null until it is stored), and the credentials for a download. */
+/** A client's certificate: its company, the hash of its stored PDF, and the credentials for a download. */
 export async function readPdfToFetch(db: Queryable, exporterId: string, eBRCNumber: string) {
   const { rows } = await db.query<{
     mode: Mode;

@@ -23,7 +23,7 @@ export interface CustomerRecord {
 export interface ExporterRow {
   /** In the service's spelling; ids are compared in lower case. */
   exporterId: string;
-  /** Ten upper-case letters and digits, by the strongest source; null: not known yet. Clients of one IEC are one company. */
+  /** Ten upper-case letters and digits, by the strongest source. Clients of one IEC are one company. */
   iec: string | null;
   iecSource: IecSource | null;
   mode: Mode;
@@ -113,7 +113,12 @@ export async function learnIec(
   const iec = readIec(shown);
   const known = iec === null ? null : await getExporter(client, exporterId, 'FOR NO KEY UPDATE');
   if (iec === null || !known) return 'known';
-  const about = { mode: known.mode, iec: known.iec, kind: 'iec_differs', subject: `${known.exporterId}/${source}` } as const;
+  const about = {
+    mode: known.mode,
+    iec: known.iec,
+    kind: 'iec_differs',
+    subject: `${known.exporterId}/${source}`,
+  } as const;
   if (known.iec !== null && known.iec !== iec && !(await mayReplace(client, known, source))) {
     const text =
       `Two IECs are shown for the exporter: ${SHOWN_BY[known.iecSource ?? 'client']} ${known.iec}, which is used, and ` +

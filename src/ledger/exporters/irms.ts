@@ -183,10 +183,10 @@ export async function listIrms(
 
 /** A client's IRMs with these comparable numbers. */
 export async function irmsWithKeys(db: Queryable, exporterId: string, irmKeys: readonly string[]): Promise<IrmRow[]> {
-  const { rows } = await db.query<IrmRow>(
-    `SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1 AND irm_key = ANY($2)`,
-    [exporterId, irmKeys],
-  );
+  const { rows } = await db.query<IrmRow>(`SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1 AND irm_key = ANY($2)`, [
+    exporterId,
+    irmKeys,
+  ]);
   return rows;
 }
 
@@ -198,7 +198,7 @@ export interface CompanyIrm extends HeldIrm {
   missing: boolean;
 }
 
-/** The IRMs with these comparable numbers, of all clients of a company. A missing one is left out where its number is listed. */
+/** The IRMs with these comparable numbers, of all clients of a company, without missing ones of a listed number. */
 export async function heldIrms(db: Queryable, company: Company, irmKeys: readonly string[]): Promise<CompanyIrm[]> {
   const { rows } = await db.query<IrmRow & { irmKey: string }>(
     `SELECT DISTINCT ON (irm_key, issue_date, ad_code, ifsc_code) ${COLUMNS}, irm_key AS "irmKey"

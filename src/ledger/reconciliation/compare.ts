@@ -10,7 +10,7 @@ import { mergeFindings } from './findings';
 export interface CompareArgs extends Company {
   /** The checks that ran; findings of other checks are neither opened nor closed. */
   checks: readonly ReconcileCheck[];
-  /** Spans of days (YYYY-MM-DD, both included) whose certificates were all read, by a reading begun at `readAt` (epoch ms). */
+  /** Days (YYYY-MM-DD, both included) whose certificates were all read, by a reading begun at `readAt` (epoch ms). */
   windows: readonly { from: string; to: string; readAt: number }[];
   overdueAfterMs: number;
 }
@@ -63,7 +63,7 @@ const THEIR_CERTIFICATE = `jsonb_build_object('eBRCNumber', c.ebrc_number, 'eBRC
 /** SQL: the calendar day of a time. */
 const dayOf = (time: string) => `(${time} AT TIME ZONE 'Asia/Kolkata')::date`;
 
-/** SQL: the mapped row `r` of filing `f`, and certificate `c` of company ($1, $2), with what its reading showed (`v`). */
+/** SQL: certificates `c` of company ($1, $2) with what their reading showed (`v`), row `r` and filing `f`. */
 const COVERED = `covered v JOIN certificates c ON c.mode = $1 AND c.iec = $2 AND c.ebrc_number = v.ebrc_number
   LEFT JOIN filing_rows r ON ${ROW_OF_CERTIFICATE} LEFT JOIN filings f ON f.filing_id = r.filing_id`;
 
@@ -103,7 +103,7 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
        FROM ${COVERED}
       WHERE r.state = 'certified' AND (c.amount <> r.amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
   );
-  // Another spelling (`ISSUED` for `Issued`) is not another status. One may have been cancelled before it was first read.
+  // Another spelling (`ISSUED` for `Issued`) is not another status. One may have been cancelled before its first reading.
   await insert(
     `SELECT 'status_changed', c.ebrc_number, coalesce(f.exporter_id, c.exporter_id), c.ebrc_number, r.filing_id, r.source_row,
             r.mapping->>'irmNumber', c.issued_on, c.amount, c.currency, jsonb_build_object('eBRCStatus', c.first_status),
@@ -112,7 +112,7 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
                  ELSE 'the status is ' || c.status || ' since it was first read' END
        FROM ${COVERED} WHERE ${ANOTHER_STATUS} OR (r.state = 'certified' AND ${CANCELLED})`,
   );
-  // What is nobody's is a second one for a mapping of ours, or somebody else's. Filings look for those of their sent rows.
+  // What is nobody's is a second one for a mapping, or somebody else's. Filings look for those of their sent rows.
   await insert(
     `SELECT k.kind, c.ebrc_number, c.exporter_id, c.ebrc_number, CASE WHEN o.certified THEN o.filing_id ELSE o.freed END, NULL, NULL,
             c.issued_on, c.amount, c.currency,

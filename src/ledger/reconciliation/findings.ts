@@ -1,5 +1,10 @@
 /** Findings of a comparison: merged with the open ones, explained, and listed for repair. */
-import { isOfCompany, kindsOfChecks, type FindingKind, type ReconcileCheck } from '../../domain/reconciliation/findings';
+import {
+  isOfCompany,
+  kindsOfChecks,
+  type FindingKind,
+  type ReconcileCheck,
+} from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import type { Mode } from '../../domain/names';
 import type { Company } from '../exporters/exporters';
@@ -36,8 +41,10 @@ export async function mergeFindings(
   const { rows: shown } = checks.includes('certificates')
     ? await client.query<{ showed: boolean }>('SELECT coalesce(bool_or(seen), true) AS showed FROM covered')
     : { rows: [] };
-  const closable = shown[0]?.showed === false ? kindsOfChecks(checks.filter((check) => check !== 'certificates')) : kinds;
-  const ofCompany = 'f.mode = $1 AND (f.iec = $2 OR (f.iec IS NULL AND f.exporter_id = $3)) AND f.closed_at IS NULL AND f.kind = ANY($4)';
+  const closable =
+    shown[0]?.showed === false ? kindsOfChecks(checks.filter((check) => check !== 'certificates')) : kinds;
+  const ofCompany =
+    'f.mode = $1 AND (f.iec = $2 OR (f.iec IS NULL AND f.exporter_id = $3)) AND f.closed_at IS NULL AND f.kind = ANY($4)';
   const closed = await client.query(
     `UPDATE findings f SET closed_at = clock_timestamp()
       WHERE ${ofCompany} AND NOT EXISTS (SELECT FROM current_findings c WHERE c.key = f.key)

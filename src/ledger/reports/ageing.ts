@@ -36,10 +36,10 @@ const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'`
 const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date)`;
 
 /**
- * A document is a company's number and date in comparable form; a company is its IEC, or a client without one. The invoice list takes precedence over what rows state,
- * and what a corrected row states counts until the day of its correction. The certified amount is the sum of all
- * certificates of the document that were issued by then, whoever filed it. A cancelled one counts on no day, because
- * the day of its cancellation is not known.
+ * A document is a company's number and date in comparable form; a company is its IEC, or a client without one. The
+ * invoice list takes precedence over what rows state, and what a corrected row states counts until the day of its
+ * correction. The certified amount is the sum of all certificates of the document that were issued by then, whoever
+ * filed it. A cancelled one counts on no day, because the day of its cancellation is not known.
  *
  * Nearly every past document is certified in full, so one pass over the rows leaves those out before anything is
  * sorted: rows whose own certificate covers the document's value, then documents whose certificates do, in one

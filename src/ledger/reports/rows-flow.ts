@@ -26,7 +26,7 @@ interface WaitingFiling {
   attention: string;
 }
 
-/** SQL: filings with attention, but for unknown outcomes, which have their own list. What had it before is not known. */
+/** SQL: filings with attention, but for unknown outcomes, which have a list. What had it before is not known. */
 const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", f.since,
             extract(epoch FROM scope.until - f.since)::float8 / 3600 AS hours, f.attention
        FROM scope JOIN filings f ON f.mode = scope.mode AND f.attention IS NOT NULL AND f.state <> 'outcome_unknown' AND f.since < scope.until
@@ -85,19 +85,14 @@ export async function rowFunnel(db: Queryable, scope: ReportScope) {
     };
     trend: { day: string; uploaded: number; processed: number }[];
     waiting: WaitingFiling[];
-  }>(
-    db,
-    scope,
-    UPLOADED,
-    {
-      one: { steps: `SELECT count(*)::int AS uploaded, ${counted} FROM uploaded` },
-      lists: {
-        trend: `SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
+  }>(db, scope, UPLOADED, {
+    one: { steps: `SELECT count(*)::int AS uploaded, ${counted} FROM uploaded` },
+    lists: {
+      trend: `SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
          FROM days d LEFT JOIN uploaded u ON u.day = d.name GROUP BY d.name ORDER BY d.name`,
-        waiting: WAITING,
-      },
+      waiting: WAITING,
     },
-  );
+  });
 }
 
 const TOOK = `, took AS (

@@ -110,7 +110,8 @@ it('reports what to do about an unknown exporter', async () => {
   await expect(needExporter(database.pool, 'nobody')).rejects.toThrow(/nobody is not in this ledger.*DATABASE_URL/u);
 });
 
-const learn = (args: Parameters<typeof learnIec>[1]) => withTransaction(database.pool, (client) => learnIec(client, args));
+const learn = (args: Parameters<typeof learnIec>[1]) =>
+  withTransaction(database.pool, (client) => learnIec(client, args));
 
 describe('the IEC of an exporter', () => {
   const [ENTERED, SHOWN] = ['AAGCM4521K', 'BBGCM4521K'];
@@ -145,7 +146,10 @@ describe('the IEC of an exporter', () => {
     const rows = [{ becomes: { certificate: 'EB-HELD' } }];
     await tell(database, { reference: 'HELD', madeAt: at(0), hours: 1, rows, exporterId, iec: ENTERED });
     expect(await learn({ exporterId, iec: SHOWN, source: 'irms' })).toBe('differs');
-    expect([await iecOf(exporterId), await differences(exporterId)]).toEqual([ENTERED, [{ ours: ENTERED, theirs: SHOWN }]]);
+    expect([await iecOf(exporterId), await differences(exporterId)]).toEqual([
+      ENTERED,
+      [{ ours: ENTERED, theirs: SHOWN }],
+    ]);
   });
 });
 

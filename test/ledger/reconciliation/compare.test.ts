@@ -73,9 +73,7 @@ it('reports a filing that is overdue, and one whose outcome is unknown', async (
     );
   await set('overdue', true);
   await comesTo(1, 0, 1);
-  expect(await findings()).toMatchObject([
-    { kind: 'filing_overdue', reason: 'no outcome since 2026-02-10 11:30 IST' },
-  ]);
+  expect(await findings()).toMatchObject([{ kind: 'filing_overdue', reason: 'no outcome since 2026-02-10 11:30 IST' }]);
   await set('outcome_unknown', true);
   await comesTo(1, 1, 1);
   // Nobody is asked before the settle time is over.
@@ -214,8 +212,12 @@ it('names the row that was sent and freed whose certificate comes after all, and
   authority = [...known, ...rowsOf(sent).map(({ mapping }) => detailOf('EBLATE', mapping, ISSUED))];
   const about = (await reconcile(), await findings()).filter(({ eBRCNumber }) => eBRCNumber === 'EBLATE');
   expect(about).toEqual([]);
-  await ledger.pool.query(`UPDATE filing_rows SET state = 'released', freed_at = now() WHERE filing_id = $1`, [filingId]);
-  await ledger.pool.query(`UPDATE filings SET state = 'needs_correction', closed_at = now() WHERE filing_id = $1`, [filingId]);
+  await ledger.pool.query(`UPDATE filing_rows SET state = 'released', freed_at = now() WHERE filing_id = $1`, [
+    filingId,
+  ]);
+  await ledger.pool.query(`UPDATE filings SET state = 'needs_correction', closed_at = now() WHERE filing_id = $1`, [
+    filingId,
+  ]);
   await reconcile();
   const reason = 'document, date, amount and currency are those of a row that was sent and freed';
   expect(await findings()).toMatchObject([{ kind: 'theirs_not_ours', eBRCNumber: 'EBLATE', filingId, reason }]);

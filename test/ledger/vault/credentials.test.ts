@@ -100,7 +100,12 @@ it('puts bad credentials on record that were never submitted here', async () => 
 it('names the runs that wait for credentials: those of open filings that pause for them', async () => {
   const { pool } = database;
   const exporterId = await newExporter();
-  const [first, second] = [1, 2].map((n) => ({ reference: `WAITS-${n}`, madeAt: new Date(), exporterId, rows: [{ sbCumInvoiceNumber: `${n}` }] }));
+  const [first, second] = [1, 2].map((n) => ({
+    reference: `WAITS-${n}`,
+    madeAt: new Date(),
+    exporterId,
+    rows: [{ sbCumInvoiceNumber: `${n}` }],
+  }));
   const filingId = await tell(database, first!);
   await tell(database, second!);
   await pool.query(`UPDATE filings SET pause = 'credentials' WHERE filing_id = $1`, [filingId]);
