@@ -8,7 +8,7 @@ export const EVENT_DAYS = 400;
 /** Calls are kept for audits and disputes. */
 export const API_CALL_DAYS = 180;
 /** A financial year and the audit after it. */
-export const RECONCILIATION_DAYS = 730;
+const RECONCILIATION_DAYS = 730;
 
 /** Decisions name the readings that they were judged by for some weeks; filings use the last ones alone. */
 export const READING_DAYS = 60;

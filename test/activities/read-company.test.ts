@@ -63,7 +63,8 @@ function read(what: ReadCompanyArgs['what'] = 'both', more: Partial<ReadCompanyA
     },
   } as unknown as Deps;
   const activities = createActivities(deps);
-  return new MockActivityEnvironment().run(activities.readCompany, { exporterId: EXPORTER, what, ...more });
+  const args: ReadCompanyArgs = { exporterId: EXPORTER, what, ...more };
+  return new MockActivityEnvironment().run(() => activities.readCompany(args)) as Promise<CompanyRead>;
 }
 
 const readings = () =>

@@ -146,7 +146,7 @@ describe('filings', () => {
   it('are found by state, by time, and by what they contain, page by page', async () => {
     await tell(ledger, { reference: 'LOST', madeAt: new Date(NOW.getTime() + HOUR_MS), rows: [row(7)] });
     expect(await list()).toEqual(['LOST', 'GOOD']);
-    expect(await list('--state', 'outcome_unknown', '--state', 'collecting')).toEqual(['LOST', 'GOOD']);
+    expect(await list('--state', 'outcome_unknown', '--state', 'certified')).toEqual(['LOST', 'GOOD']);
     expect(await list('--state', 'outcome_unknown')).toEqual(['LOST']);
     expect(await list('--search', 'goo')).toEqual(['GOOD']);
     expect(await list('--search', 'eb1')).toEqual(['GOOD']);
@@ -176,7 +176,13 @@ describe('filings', () => {
   ])('have certificates that are found by %s', async (_what, number, found) => {
     const detail = { eBRCNumber: 'EB9', eBRCDate: '05022026', sbCumInvoiceNumber: '109', billNo: 'BANK/9' };
     const theirs = { ...detailOf('EB9', mapping(), NOW), ...detail };
-    await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [theirs], at: NOW });
+    await saveCertificates(ledger.pool, {
+      mode: 'test',
+      iec: IEC,
+      exporterId: EXPORTER,
+      details: [theirs],
+      askedAt: NOW,
+    });
     const certificates = await ebrc(['certificates', '--document', number, '--json'], { env });
     expect(certificates.json<Entry[]>().map(({ eBRCNumber }) => eBRCNumber)).toEqual([found]);
   });
@@ -192,9 +198,8 @@ describe('filings', () => {
   });
 
   it('are read by each function of a reader alone, as programs take them out', async () => {
-    const cadence = { rateWindowMs: 60_000, poll: { firstMs: 1, minMs: 1, maxMs: 1 } };
     const documents = { pathOf: (name: string) => name };
-    const { filingPages } = createEbrcReader({ pool: ledger.pool, mode: 'test', documents, cadence });
+    const { filingPages } = createEbrcReader({ pool: ledger.pool, mode: 'test', documents });
     const read: FilingSummary[] = [];
     for await (const page of filingPages()) read.push(...page);
     expect(read.map(({ reference }) => reference)).toEqual(['LOST', 'GOOD']);
@@ -212,18 +217,15 @@ describe('filings', () => {
       until: '2026-02-10T07:00:00.000Z',
     });
     expect(history.map(({ state }) => state)).toContain('outcome_unknown');
-    // Beside one, sent later, that nobody gathers evidence about any more.
     await ledger.pool.query(
-      `UPDATE attempts SET marked_at = now() WHERE filing_id = (SELECT filing_id FROM filings WHERE reference = 'GOOD')`,
+      `INSERT INTO findings (mode, iec, key, kind, filing_id, first_seen_at, last_seen_at)
+       SELECT mode, iec, 'lost ' || filing_id, 'outcome_unknown', filing_id, now(), now() FROM filings WHERE reference = 'LOST'`,
     );
-    await ledger.pool.query(
-      `INSERT INTO questions (mode, party_id, key, kind, filing_id, first_seen_at, last_seen_at)
-       SELECT mode, party_id, 'lost ' || filing_id, 'outcome_unknown', filing_id, now(), now() FROM filings JOIN exporters USING (exporter_id, mode)`,
-    );
-    const unknown = await ebrc(['findings', '--kind', 'outcome_unknown'], { env });
-    expect(unknown.stdout).toMatch(/outcome_unknown\tIt is not yet known .* portal/u);
-    expect(unknown.stdout).toMatch(/outcome_unknown\tEvidence .* until 2026-02-10 .*: nothing has to be done yet/u);
-    await ledger.pool.query(`DELETE FROM questions WHERE key LIKE 'lost %'`);
+    const advice = async () => (await ebrc(['findings', '--kind', 'outcome_unknown'], { env })).stdout;
+    expect(await advice()).toMatch(/outcome_unknown\tEvidence .*: nothing has to be done yet/u);
+    await ledger.pool.query(`UPDATE filings SET asked = true WHERE reference = 'LOST'`);
+    expect(await advice()).toMatch(/outcome_unknown\tIt is not known .* portal/u);
+    await ledger.pool.query(`DELETE FROM findings WHERE key LIKE 'lost %'`);
     const { stdout } = await ebrc(['list', '--state', 'outcome_unknown'], { env });
     expect(stdout).toMatch(/LOST\t.*\tevidence whether it was filed, at the latest 2026-02-10/u);
   });
@@ -236,7 +238,7 @@ it('prints every list as one document, as lines, and page by page from where the
   const irm = irmRecord(10_000);
   const days = ['05012026', '31122025', '05012026'];
   const more = days.map((irmIssueDate, nth) => ({ ...irm, irmNumber: `LIST/${nth}`, irmIssueDate }));
-  await saveIrms(ledger.pool, EXPORTER, [irm, ...more], new Date());
+  await readIrms(ledger, [irm, ...more], new Date());
   const lists: [string[], (last: Entry) => string][] = [
     [['list'], ({ filingId }) => filingId],
     [['certificates'], ({ eBRCNumber }) => eBRCNumber],

@@ -2,7 +2,6 @@ import type { Mapping, MappingField } from '../../domain/filing/mapping';
 import { isFilingDate, type FilingDate } from '../../domain/dates';
 import { isAmount } from '../../domain/money';
 import { INVOICE_FIELDS } from '../../domain/rules/columns';
-import type { FittingIrm } from './fitting-irms';
 
 /** `gap`: a person has to fill it in; `guess`: to be checked; `default`: the usual value. None: read from a source. */
 export type CellMark = 'gap' | 'guess' | 'default';
@@ -30,6 +29,17 @@ export interface OpenIrm {
   amount: string | null;
   /** The available balance minus the holds of our filings. */
   free: string;
+}
+
+/** The IRM that a document's row takes. */
+export interface FittingIrm {
+  /** Null: none of its currency covers it. */
+  irm: OpenIrm | null;
+  amount: string | null;
+  /** No other IRM fits as well. */
+  sure: boolean;
+  why: string;
+  alternatives: OpenIrm[];
 }
 
 export interface DraftRow {

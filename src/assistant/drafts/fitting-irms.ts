@@ -5,7 +5,7 @@ import { isCancelled } from '../../domain/rules/preflight';
 import { listIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
 import { irmViews } from '../../starter/exporters/views';
-import type { DocumentFacts, OpenIrm } from './cells';
+import type { DocumentFacts, FittingIrm, OpenIrm } from './cells';
 
 /** An exporter's IRMs that have a free balance. */
 export async function openIrms(db: Queryable, exporterId: string): Promise<OpenIrm[]> {
@@ -18,17 +18,6 @@ export async function openIrms(db: Queryable, exporterId: string): Promise<OpenI
     const irmDt = isFilingDate(irmIssueDate) ? irmIssueDate : (remittanceDate ?? irmIssueDate);
     return [{ irmNumber, irmAdCode, irmIfscCode, irmDt, currency, purpose: purposeCode ?? '', amount, free }];
   });
-}
-
-/** The IRM that a document's row takes. */
-export interface FittingIrm {
-  /** Null: none of its currency covers it. */
-  irm: OpenIrm | null;
-  amount: string | null;
-  /** No other IRM fits as well. */
-  sure: boolean;
-  why: string;
-  alternatives: OpenIrm[];
 }
 
 const MOST_ALTERNATIVES = 5;

@@ -154,7 +154,7 @@ const SAVE = `WITH incoming AS (
   SELECT irm_number AS "irmNumber", string_to_array(what, ',') AS what FROM noted WHERE what <> 'first_seen'`;
 
 /** SQL: a DDMMYYYY date as a text that sorts by day. */
-export const issueDay = (date: string) => `substr(${date}, 5) || substr(${date}, 3, 2) || ${date}`;
+const issueDay = (date: string) => `substr(${date}, 5) || substr(${date}, 3, 2) || ${date}`;
 
 /** IRMs of an exporter after one of them, newest issue first. */
 export async function listIrms(

@@ -103,7 +103,7 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
        FROM ${COVERED}
       WHERE r.state = 'certified' AND (c.amount <> r.amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
   );
-  // Another spelling (`ISSUED` for `Issued`) is not another status. One may have been cancelled before its first reading.
+  // Another spelling (`ISSUED` for `Issued`) is not another status. One may be cancelled before its first reading.
   await insert(
     `SELECT 'status_changed', c.ebrc_number, coalesce(f.exporter_id, c.exporter_id), c.ebrc_number, r.filing_id, r.source_row,
             r.mapping->>'irmNumber', c.issued_on, c.amount, c.currency, jsonb_build_object('eBRCStatus', c.first_status),
