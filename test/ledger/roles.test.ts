@@ -49,7 +49,7 @@ it('allows a worker its work, but no change of the schema or of evidence', async
     reference: 'ROLES-1',
     madeAt: new Date(),
     hours: 1,
-    rows: [{ becomes: { certificate: 'EB1' } }],
+    rows: [{ becomes: { certificate: 'EB1', archived: false } }],
   });
   const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
   await vault.publish(pool, 'test');
