@@ -64,11 +64,6 @@ export async function feedEnd(db: Queryable): Promise<FeedMark> {
   return rows[0] ?? { epoch: '', position: '0' };
 }
 
-/** Starts a new epoch after the ledger was put back, because positions no longer name the same events. */
-export async function renewFeedEpoch(db: Queryable): Promise<void> {
-  await db.query('UPDATE ledger SET feed_epoch = gen_random_uuid()');
-}
-
 /**
  * Ends the feed's reach behind events older than `before`, among the next `limit`. They stay as the stories of their
  * filings, which nobody removes. @returns how many left the feed

@@ -1,7 +1,6 @@
 /** Brings into a ledger that went back what Temporal knows of its filings, and says that work may go on. */
 import type pg from 'pg';
 import type { Mode } from '../domain/names';
-import { renewFeedEpoch } from './events';
 import { insertUnknown, readAttempts } from './filings/attempts';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './filings/lock';
 import { moveFiling } from './filings/move';
@@ -116,8 +115,8 @@ export async function answersOfFindings(db: Queryable, mode: Mode) {
 }
 
 /**
- * Says that the ledger has what can be known, and lets work go on: with another epoch, so that every run learns of it,
- * and a feed whose positions are new. No IEC sends before a whole reading that began a settle time from now.
+ * Says that the ledger has what can be known, and lets work go on: with another epoch, so that every run learns of
+ * it. No IEC sends before a whole reading that began a settle time from now.
  * @param healed what was done, by whom; with it the findings are closed
  */
 export async function endRestore(pool: pg.Pool, mode: Mode, healed: string): Promise<void> {
@@ -125,7 +124,6 @@ export async function endRestore(pool: pg.Pool, mode: Mode, healed: string): Pro
     await client.query(
       `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8), restored_at = clock_timestamp()`,
     );
-    await renewFeedEpoch(client);
     await client.query(
       `UPDATE findings SET closed_at = clock_timestamp(), healed = $3 WHERE mode = $1 AND kind = $2 AND closed_at IS NULL`,
       [mode, WENT_BACK, healed],

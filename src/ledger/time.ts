@@ -76,7 +76,8 @@ export async function doubtLedger(db: Queryable, seen: LedgerTime): Promise<bool
 
 /**
  * Says that the ledger was compared with Temporal in this epoch. Workers of other modes have not compared theirs, so
- * each of these gets a finding that its own comparison closes.
+ * each of these gets a finding that its own comparison closes. In a new epoch positions of the feed may name other events,
+ * so that cursors of before are refused.
  * @param comparedMs when the comparison began; null: it was not compared, a person says that nothing was lost
  * @returns false: the epoch is another one meanwhile
  */
@@ -100,7 +101,7 @@ export async function renewEpoch(
       await openFinding(client, { ...NOT_COMPARED, mode: other.mode, text: NOT_COMPARED_TEXT });
   }
   await client.query(
-    `UPDATE ledger SET epoch = $2,
+    `UPDATE ledger SET epoch = $2, feed_epoch = CASE WHEN epoch = $2 THEN feed_epoch ELSE gen_random_uuid() END,
         compared = CASE WHEN $3::float8 IS NULL THEN compared ELSE compared || jsonb_build_object($1::text, $3::float8) END`,
     [mode, epoch, comparedMs],
   );

@@ -279,8 +279,6 @@ it.each([
   await pool.end();
 });
 
-const count = async () => (await database.pool.query('SELECT n FROM things WHERE n > 50')).rowCount;
-
 it('refuses a pooler that gives the connections of a pool one session in turn', async () => {
   await expect(refuseSharedSessions(database.pool)).resolves.toBeUndefined();
   const session = new pg.Client({ connectionString: database.url });

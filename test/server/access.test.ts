@@ -1,23 +1,13 @@
-/** Who may what over HTTP: tokens, roles, exporters, the record of it, and what a name proves without a grant. */
+/** Who may what over HTTP: tokens, roles, exporters, the record of it, and what a name proves without a token. */
 import { randomUUID } from 'node:crypto';
 import type { Role } from '../../src/domain/principal';
 import { everyRow } from '../support/postgres';
 import { eventually } from '../support/processes';
 
-import type { FilingApi } from '../../src/api/client';
-import type { FileInput } from '../../src/domain/contracts';
-import type { FilingState } from '../../src/domain/filing/states';
-import { needFiling } from '../../src/ledger/filings/filings';
-import { markSending } from '../../src/ledger/gates/send';
-import { withTransaction } from '../../src/ledger/pool';
-import { writeGrant } from '../../src/ledger/principals/grants';
-import { shownOfFiling } from '../../src/ledger/principals/shown';
 import { removePrincipal } from '../../src/starter/principals';
 import type { FilingBody } from '../../src/server/views/filing';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
-import { abandonUpdate, approveUpdate } from '../../src/workflows/messages';
-import { openDoor } from '../activities/door';
-import { approvalBy, principalOf } from '../support/principals';
+import { filingQuery, pokeSignal } from '../../src/workflows/messages';
 import { askDoor, KAVERI, messageOf, onboard, useDoorStage, watchedPool } from './door-stage';
 import type { ProblemBody } from './door-stage';
 
@@ -95,13 +85,12 @@ describe('a password that is handed in', () => {
 describe('who may what', () => {
   let eBRCNumber: string;
   let filingId: string;
-  /** An exporter of another party. */
+  /** An exporter of another company. */
   const OTHER = 'aaaaaaaa-0000-4000-8000-000000000001';
 
   beforeAll(async () => {
     await stage.ledger.pool.query(
-      `WITH party AS (INSERT INTO parties (mode) VALUES ('test') RETURNING party_id)
-       INSERT INTO exporters (exporter_id, party_id, mode, name, email) SELECT $1, party_id, 'test', 'Other', 'other@x.example' FROM party`,
+      `INSERT INTO exporters (exporter_id, mode, name, email) VALUES ($1, 'test', 'Other', 'other@x.example')`,
       [OTHER],
     );
     const json = { exporter: exporterId, reference: 'ACCESS-1', message: await messageOf(stage, 'ACCESS-1') };
@@ -259,15 +248,15 @@ describe('who may what', () => {
     expect((await act('POST', '/v1/reconciliations', {})).body.code).toBe('exporters_limited');
     const acknowledge = async (of: string, kind: string) => {
       const { rows } = await stage.ledger.pool.query<{ id: string }>(
-        `INSERT INTO questions (mode, party_id, key, kind, exporter_id, text, first_seen_at, last_seen_at)
-         SELECT mode, party_id, $2, $2, exporter_id, 'x', now(), now() FROM exporters WHERE exporter_id = $1
-         RETURNING question_id AS id`,
+        `INSERT INTO findings (mode, iec, key, kind, exporter_id, text, first_seen_at, last_seen_at)
+         SELECT mode, iec, $2, $2, exporter_id, 'x', now(), now() FROM exporters WHERE exporter_id = $1
+         RETURNING finding_id AS id`,
         [of, kind],
       );
       return act('POST', `/v1/findings/${rows[0]?.id ?? ''}/acknowledge`, { note: 'seen' });
     };
     // A contradiction too, which is no finding of a reconciliation.
-    expect((await acknowledge(OTHER, 'parties_are_one')).status).toBe(200);
+    expect((await acknowledge(OTHER, 'iec_differs')).status).toBe(200);
     const foreign = await acknowledge(exporterId, 'status_changed');
     expect([foreign.status, foreign.body.detail]).toEqual([404, expect.stringMatching(/GET \/v1\/findings lists/)]);
     const message = await messageOf(stage, 'ACCESS-2');
@@ -304,7 +293,7 @@ describe('who may what', () => {
     expect(await audited("principal = 'watched' AND outcome = 'refused' AND code = 'role_missing'")).toMatchObject([
       { action: 'POST /v1/filings/:filing/approve', outcome: 'refused', code: 'role_missing', subject: 'ACCESS-1' },
     ]);
-    const approvals = await audited("action LIKE '%abandon' AND outcome = 'used' AND principal = 'mine'");
+    const approvals = await audited("action LIKE 'POST%abandon' AND outcome = 'used' AND principal = 'mine'");
     expect(approvals).toMatchObject([{ subject: 'ACCESS-3', uses: 1 }]);
     expect(await audited("principal = 'watched' AND code = 'unknown_filing'")).toMatchObject([
       { subject: 'ebrc_test_…' },
@@ -351,11 +340,8 @@ describe('who may what', () => {
   });
 });
 
-/**
- * Somebody holds the Temporal namespace, the key of its payloads and a login that reads the ledger, and no grant:
- * nothing is approved, and nothing is filed that waits for approval.
- */
-describe('without a grant', () => {
+/** Somebody holds the Temporal namespace and a name, and no token: nothing is approved. */
+describe('without a token', () => {
   let maker: string;
   let checker: string;
 
@@ -376,157 +362,45 @@ describe('without a grant', () => {
     return body;
   }
 
-  /** An update as anybody may send it who reaches the namespace. */
-  const approve = ({ workflowId }: FilingBody, args: { by: string; grant?: string }) =>
-    stage.deps.temporal.workflow.getHandle(workflowId).executeUpdate(approveUpdate, { args: [args] });
-  const refusedWith = (why: RegExp) => ({ cause: { message: expect.stringMatching(why) as string } });
-
-  it('approves nothing for who has no grant, or one that is for something else, void or used', async () => {
-    const { pool } = stage.ledger;
-    const [held, other] = [await waiting('GRANT-1'), await waiting('GRANT-2')];
-    const history = await stage.deps.temporal.workflow.getHandle(held.workflowId).fetchHistory();
-    const started = history.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
-    const { grant: makers } = JSON.parse(Buffer.from(started ?? []).toString()) as { grant: string };
-    const othersGrant = await approvalBy(pool, 'ravi', other.filingId);
-    const old = await approvalBy(pool, 'ravi', held.filingId);
-    await pool.query('ALTER TABLE grants DISABLE TRIGGER USER');
-    await pool.query(`UPDATE grants SET granted_at = now() - interval '25 hours' WHERE grant_id = $1`, [old.grant]);
-    await pool.query('ALTER TABLE grants ENABLE TRIGGER USER');
-    const needs = /a name alone proves nobody/u;
-    const isVoid = /its grant is void/u;
-    for (const [what, grant, why] of [
-      ['no grant', undefined, needs],
-      ['one that was made up', '6f1c1f0e-0000-4000-8000-000000000000', isVoid],
-      ['one of the wrong form', "x'; --", isVoid],
-      ['that of the maker, for filing it', makers, isVoid],
-      ['that of a checker, for another filing', othersGrant.grant, isVoid],
-      ['one that is void', old.grant, isVoid],
-    ] as const) {
-      const asked = approve(held, { by: 'ravi', ...(grant !== undefined && { grant }) });
-      expect({ what, refused: await asked.catch((error: unknown) => error) }).toMatchObject({
-        what,
-        refused: refusedWith(why),
-      });
-    }
-    await approve(other, othersGrant);
-    await expect(approve(held, othersGrant)).rejects.toMatchObject(refusedWith(isVoid));
-    const { body } = await stage.ask<FilingBody>('GET', '/v1/filings/GRANT-1');
-    expect(body).toMatchObject({ state: 'awaiting_approval', approvedBy: null });
+  it('a run that is woken or ended approves nothing', async () => {
+    const { workflowId } = await waiting('HELD-1');
+    const run = stage.deps.temporal.workflow.getHandle(workflowId);
+    await run.signal(pokeSignal);
+    await run.terminate('a test');
+    const again = await stage.ask<FilingBody>('POST', '/v1/filings/HELD-1/resume', { json: {} });
+    expect(again.status).toBe(200);
+    await eventually(async () => (await run.query(filingQuery)).state === 'awaiting_approval');
+    const { body } = await stage.ask<FilingBody>('GET', '/v1/filings/HELD-1');
+    expect(body).toMatchObject({ state: 'awaiting_approval', approvedAt: null });
   });
 
-  it('approves what was looked at, and not what was filed under its reference since', async () => {
-    const shown = await waiting('SWAP-1');
-    const path = (name: string, action: string) => `/v1/filings/${encodeURIComponent(name)}/${action}`;
-    await stage.ask('POST', path('SWAP-1', 'abandon'), { token: maker, json: { note: 'no' } });
-    const json = { exporter: exporterId, reference: 'SWAP-1', n: 2, message: await message('SWAP-OTHER') };
-    const { body: other } = await stage.ask<FilingBody>('POST', '/v1/filings', { token: maker, json });
-    const ask = (name: string, body: object) =>
-      stage.ask<FilingBody & ProblemBody>('POST', path(name, 'approve'), { token: checker, json: body });
-    expect(await ask('SWAP-1', {})).toMatchObject({ status: 409, body: { code: 'approve_refused' } });
-    const { contentHash } = shown;
-    expect(await ask(other.filingId, { contentHash })).toMatchObject({
-      status: 409,
-      body: { code: 'approve_refused' },
-    });
-    const approved = await ask('SWAP-1#2', { contentHash: other.contentHash });
-    expect(approved).toMatchObject({ status: 200, body: { filingId: other.filingId, approvedBy: 'ravi' } });
-  });
-
-  it('sends nothing that nobody approved, for who answers workflow tasks instead of a worker', async () => {
-    const { filingId } = await waiting('GRANT-3');
-    const { documents } = stage.deps;
-    const steps = await openDoor(stage.ledger, {} as FilingApi, (deps) => ({ ...deps, documents }));
-    const { seq } = await needFiling(stage.ledger.pool, filingId);
-    const move = (state: FilingState, moves: number) => ({
-      ...{ filingId, seq: seq + moves, state, attention: null },
-      event: { kind: state, text: state },
-    });
-    expect(await steps.run('recordApproval', { wordId: '4711', move: move('checking', 1) })).toMatchObject({
-      refused: expect.any(String) as string,
-      filing: null,
-    });
-    await steps.run('recordProgress', move('checking', 1), { activityId: 'a' });
-    await steps.run('recordProgress', move('submitting', 2), { activityId: 'b' });
-    await steps.run('openAttempt', { filingId, seq: seq + 2, submission: 1 }, { activityId: 'c' });
-    const attempt = {
-      attemptId: `${filingId}-1-1`,
-      sender: 's',
-      payloadHash: 'h',
-      settleMs: 1,
-      timeoutMs: 1,
-      at: new Date(),
-    };
-    const mark = await withTransaction(stage.ledger.pool, (client) => markSending(client, attempt));
-    expect(mark).toMatchObject({ marked: false, why: 'unapproved' });
-    await steps.close();
-  });
-
-  it('files nothing in the name of a principal for who has its name alone, or a grant that was used', async () => {
+  it('a run that is started in a name waits for approval like any other', async () => {
     const { temporal, taskQueue } = stage.deps;
-    const { workflowId } = await waiting('GRANT-4');
-    const history = await temporal.workflow.getHandle(workflowId).fetchHistory();
-    const data = history.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
-    const used = JSON.parse(Buffer.from(data ?? []).toString()) as FileInput;
-    const file = (reference: string, more: Partial<FileInput>) =>
-      temporal.workflow.execute<typeof fileRemittances>('fileRemittances', {
-        workflowId: `file/test/${reference}`,
-        taskQueue,
-        args: [{ ...used, ...more, awaitUpdate: undefined, reference }],
-      });
-    expect(await file('FORGED-1', { grant: undefined })).toMatchObject({
-      state: 'refused',
-      errors: [{ code: 'grant_needed' }],
+    const handle = await temporal.workflow.start<typeof fileRemittances>('fileRemittances', {
+      workflowId: 'file/test/FORGED-1',
+      taskQueue,
+      args: [
+        { mode: 'test', exporterId, reference: 'FORGED-1', message: await message('FORGED-1'), madeBy: 'ravi' },
+      ] as unknown as Parameters<typeof fileRemittances>,
     });
-    expect(await file('FORGED-2', {})).toMatchObject({ state: 'refused', errors: [{ code: 'grant_refused' }] });
+    await eventually(async () => {
+      const r = await handle.query(filingQuery).catch((e) => e); console.log(JSON.stringify(r)); return r.state === 'awaiting_approval'; });
+    // Nobody is known to have made it, so that it takes two checkers.
+    const approve = () => stage.ask<FilingBody>('POST', '/v1/filings/FORGED-1/approve', { token: checker, json: {} });
+    expect(await approve()).toMatchObject({ body: { state: 'awaiting_approval', approvedAt: null } });
+    await handle.terminate('a test');
   });
 
-  it('carries out what was granted only while the principal may', async () => {
-    const { pool } = stage.ledger;
-    const changes: [name: string, why: RegExp, change: string][] = [
-      ['leaving', /no longer a principal/u, 'removed_at = now()'],
-      ['demoted', /has viewer/u, `roles = '{viewer}'`],
-      ['moved', /may not see/u, `exporters = '{x}'`],
-      ['expiring', /time of principal/u, `expires_at = now() - interval '1 hour'`],
-      ['added again', /no longer a principal/u, 'removed_at = now()'],
-    ];
-    const held = await waiting('GRANT-5');
-    for (const [name, why, change] of changes) {
-      await principalOf(pool, name);
-      const granted = await approvalBy(pool, name, held.filingId);
-      await pool.query(`UPDATE principals SET ${change} WHERE name = $1`, [name]);
-      if (name === 'added again') await principalOf(pool, name);
-      await expect(approve(held, granted)).rejects.toMatchObject(refusedWith(why));
-    }
-    // The filing waits on, and whoever may approves it.
-    const { body } = await stage.ask<FilingBody>('POST', '/v1/filings/GRANT-5/approve', { token: checker, json: {} });
-    expect(body).toMatchObject({ approvedBy: 'ravi' });
-  });
-
-  it('gives a filing up for its maker, and not for another one whose grant does not hold', async () => {
-    const held = await waiting('GRANT-6');
-    const { pool } = stage.ledger;
-    const usha = await principalOf(pool, 'usha', ['maker']);
-    const filing = await needFiling(pool, held.filingId);
-    const shown = await shownOfFiling(pool, 'abandon', filing);
-    const deed = { action: 'abandon' as const, exporterId, filingId: held.filingId, shown };
-    const abandon = (by: string, grant: string) =>
-      stage.deps.temporal.workflow
-        .getHandle(held.workflowId)
-        .executeUpdate(abandonUpdate, { args: [{ by, note: 'not wanted', grant }] });
-    const asked = abandon('usha', await writeGrant(pool, usha, deed));
-    await expect(asked).rejects.toMatchObject(refusedWith(/only filings of its own/u));
-    const asha = await principalOf(pool, 'asha');
-    // A name alone may give up; one with a grant that is void is no name alone.
-    await expect(abandon('asha', 'made-up')).rejects.toMatchObject(refusedWith(/its grant is void/u));
-    const grant = await writeGrant(pool, asha, deed);
-    expect(await abandon('asha', grant)).toMatchObject({ state: 'abandoned' });
-    const { rows } = await pool.query('SELECT grant_id, void_grant FROM words WHERE filing_id = $1 ORDER BY word_id', [
-      held.filingId,
-    ]);
-    expect(rows.slice(1)).toEqual([
-      { grant_id: null, void_grant: 'made-up' },
-      { grant_id: grant, void_grant: null },
-    ]);
+  it('approves what was looked at, and nothing else', async () => {
+    const [shown, other] = [await waiting('SWAP-1'), await waiting('SWAP-2')];
+    const ask = (contentHash: string) =>
+      stage.ask<FilingBody & ProblemBody>('POST', '/v1/filings/SWAP-2/approve', { token: checker, json: { contentHash } });
+    expect(await ask(shown.contentHash)).toMatchObject({ status: 409, body: { code: 'approve_refused' } });
+    const approved = await ask(other.contentHash);
+    expect(approved).toMatchObject({
+      status: 200,
+      body: { filingId: other.filingId, approvedAt: expect.any(String) as string },
+    });
   });
 
   it('takes the policy off for two admins, and records who', async () => {

@@ -1,5 +1,5 @@
 /** A real door over HTTP, with a real PostgreSQL, Temporal server, worker and sandbox behind it. */
-import { TEST_CADENCE } from '../support/settings';
+import { TEST_SETTINGS } from '../support/settings';
 import { Client } from '@temporalio/client';
 import pino from 'pino';
 import type pg from 'pg';
@@ -68,7 +68,7 @@ async function openDoorStage() {
     temporal: client,
     documents,
     mode: 'test',
-    cadence: TEST_CADENCE,
+    settings: { ...TEST_SETTINGS, ...settings },
     taskQueue: worker.taskQueue,
     lookForWorkerEveryMs: 200,
   };

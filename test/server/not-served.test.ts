@@ -306,9 +306,7 @@ it('says what to do in fields and routes, and never in options of a command', as
   ];
   const texts = said.map(({ status, bytes }) => `${status} ${bytes.toString()}`);
   for (const text of texts) expect(text).not.toMatch(/ --[a-z]|ebrc [a-z]/);
-  expect(texts[1]).toContain(
-    `POST /v1/filings/${String((held.body as unknown as { filingId: string }).filingId)}/approve`,
-  );
+  expect(texts[1]).toContain('"actions":["approve","abandon"]');
   expect(texts[2]).toContain('"allowDuplicate":"1=REASON"');
   expect(texts[2]).toContain('see GET /v1/filings');
   expect(texts[3]).toContain('Use another reference, or correct');
@@ -362,7 +360,7 @@ describe('while a server is away', () => {
     const everything = await stage.principal(['viewer', 'maker', 'checker', 'admin']);
     const routes = await everyRoute(stage, { filing: 'AWAY-1', message: await messageOf(stage, 'EVERY-1') });
     const runs = async () =>
-      (await whole.query('SELECT (SELECT count(*) FROM filings) + (SELECT count(*) FROM words) AS n')).rows;
+      (await whole.query('SELECT (SELECT count(*) FROM filings) + (SELECT count(*) FROM decisions) AS n')).rows;
     const before = await runs();
     const door = await stage.another({ pool });
     try {
@@ -444,7 +442,8 @@ describe('while a server is away', () => {
     try {
       const json = await filing('AWAY-2');
       const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'POST', '/v1/filings', { token, json });
-      expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'no_worker', '15']);
+      expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'not_recorded_yet', '10']);
+      expect(body.detail).toMatch(/worker.*nothing is filed twice/u);
     } finally {
       await door.close();
     }

@@ -2,9 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { queueOfClass, RATE_CLASSES } from '../../src/domain/names';
-import { createDocumentStore } from '../../src/documents/document-store';
-import { sendName } from '../../src/ledger/sends/send-record';
-import { readIdentity } from '../../src/ledger/sends/sends';
+import { doubtLedger, readLedgerTime } from '../../src/ledger/time';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { clockResult } from '../../src/starter/doctor/finding';
@@ -216,12 +214,15 @@ it('names schedules that are paused, or were never made', async () => {
   ]);
 });
 
-it('reports a ledger that lacks sends of the document store', async () => {
-  const store = createDocumentStore({ root: join(folder, 'newer') });
-  const { ledgerId } = await readIdentity(database.pool);
-  await store.createRecord(sendName(ledgerId, 7), Buffer.from('{}'));
-  const wrong = await wrongBesidesTemporal({ EBRC_DOCUMENTS: join(folder, 'newer') });
-  expect(wrong).toMatchObject([{ check: 'sends', message: expect.stringContaining('put back') as string }]);
+it('reports a ledger that has to be compared with Temporal again', async () => {
+  await database.pool.query('UPDATE ledger SET beat = beat + 5');
+  const seen = await readLedgerTime(database.pool, 'test');
+  await database.pool.query('UPDATE ledger SET beat = beat - 5');
+  const { rows } = await database.pool.query('SELECT branch, epoch FROM ledger');
+  await doubtLedger(database.pool, seen);
+  const wrong = await wrongBesidesTemporal({});
+  await database.pool.query('UPDATE ledger SET branch = $1, epoch = $2', [rows[0].branch, rows[0].epoch]);
+  expect(wrong).toMatchObject([{ check: 'ledger', message: expect.stringContaining('nothing is sent') as string }]);
 });
 
 it('names a server that takes no writes, and a ledger that is newer than this version', async () => {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { PrincipalWithToken } from '../../src/starter/principals';
 import { principalOfToken } from '../../src/ledger/principals/principals';
-import { EXPORTER, knowExporter } from '../ledger/filing-support';
+import { EXPORTER, knowExporter } from '../ledger/filed';
 import { ebrc } from '../support/command-line';
 import { useTestDatabase } from '../support/postgres';
 

@@ -4,9 +4,8 @@ import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { printOutcome } from '../../src/starter/cli/commands/options';
 import type { Cli } from '../../src/starter/cli/context';
 import type { Finding } from '../../src/domain/rules/finding';
-import type { FilingSummary, FilingView } from '../../src/domain/filing/view';
+import type { EventView, FilingSummary, FilingView } from '../../src/domain/filing/view';
 import { RefusedError } from '../../src/starter/errors';
-import type { FilingEventView } from '../../src/starter/reader';
 import { doubtsOf } from '../../src/starter/cli/terminal';
 import { historyTable } from '../../src/starter/cli/commands/filings/list';
 import { filingPage, filingsPage, progressText } from '../../src/starter/cli/filing-text';
@@ -144,15 +143,15 @@ test('a near end of a wait is given to the second', () => {
 });
 
 test('a list tells a forecast from a limit', () => {
-  const waiting = { for: 'its turn', since: '2026-07-31T08:35:00Z', queue: { place: 1, of: 1 }, expectedBy: null };
+  const waiting = { for: 'its turn', since: '2026-07-31T08:35:00Z', expectedBy: null };
   const printedWith = (more: object) => {
     const summary = { reference: 'R', n: 1, exporterId: 'E', state: 'submitting', counts: {} };
     const listed = { ...summary, waiting: { ...waiting, ...more } } as unknown as FilingSummary;
     return printed(filingsPage([listed]));
   };
-  expect(printedWith({ until: '2026-07-31T11:35:00Z' })).toMatch(/its turn, next in line, at the latest 2026-07-31/u);
-  const both = { queue: { place: 2, of: 9 }, expectedBy: '2026-07-31T08:40:00Z', until: '2026-07-31T11:35:00Z' };
-  expect(printedWith(both)).toMatch(/place 2 of 9 in line, expected by 2026-07-31/u);
+  expect(printedWith({ until: '2026-07-31T11:35:00Z' })).toMatch(/its turn, at the latest 2026-07-31/u);
+  const both = { expectedBy: '2026-07-31T08:40:00Z', until: '2026-07-31T11:35:00Z' };
+  expect(printedWith(both)).toMatch(/its turn, expected by 2026-07-31/u);
 });
 
 test('a list on a narrow terminal says what a filing waits for rather than its counts', () => {
@@ -168,8 +167,8 @@ test('a list on a narrow terminal says what a filing waits for rather than its c
 });
 
 const FILING = {
-  ...{ filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], otherUses: [] },
-  ...{ evidence: null, waiting: null, errors: [], warnings: [] },
+  ...{ filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], attempts: [] },
+  ...{ evidence: null, decisions: [], actions: [], waiting: null, errors: [], warnings: [] },
 };
 
 test('a filing that no worker has recorded yet is no error, and why is said once', () => {
@@ -204,17 +203,9 @@ test.each([
   expect(written.stderr).toBe(before);
 });
 
-test('the history of a filing tells what a person did from the note that they gave', () => {
-  const told = (event: object) =>
-    printed(
-      historyTable([{ at: '2026-07-31T09:00:00Z', state: null, who: 'ravi', said: null, ...event } as FilingEventView]),
-    );
-  expect(told({ kind: 'approved', text: 'approved by ravi' })).toMatch(/\tapproved by ravi\n/u);
-  expect(told({ kind: 'approved', text: 'seen' })).toMatch(/\tapproved: seen\n/u);
-  expect(told({ kind: 'withdrawn', state: 'abandoned', text: 'seen' })).toMatch(/\tgives up: seen\n/u);
-  expect(told({ kind: 'withdrawn', text: 'not_filed: seen' })).toMatch(/\twithdraws: not_filed: seen\n/u);
-  expect(told({ kind: 'resolved', said: 'not-filed', text: 'seen' })).toMatch(/\tanswered not filed: seen\n/u);
-  expect(told({ kind: 'abandoned', who: null, text: 'nothing is left' })).toMatch(/\tnothing is left\n/u);
+test('the history of a filing tells when what happened, and who did it', () => {
+  const event = { at: '2026-07-31T09:00:00Z', state: 'submitting', who: 'ravi', text: 'approved: seen' };
+  expect(printed(historyTable([event as EventView]))).toMatch(/2026-07-31.*\tsubmitting\travi\tapproved: seen\n/u);
 });
 
 test('a filing shows the warnings of its check and the observations of the service beside its errors', () => {
@@ -228,68 +219,40 @@ test('a filing shows the warnings of its check and the observations of the servi
   );
 });
 
-test('a filing whose errored rows another one has taken over asks for no correction', () => {
-  const step = (state: string) => {
-    const filing = {
-      ...FILING,
-      again: null,
-      state: 'rejected',
-      correctedBy: ['F2'],
-      rows: [{ mappedIRMAmountFCC: '1', currency: 'USD', state }],
-    };
-    return printed(filingPage(filing as unknown as FilingView));
-  };
-  expect(step('needs_correction')).toContain('Next: correct');
-  expect(step('corrected')).not.toContain('Next:');
+test('a filing names what can be done next', () => {
+  const step = (actions: string[]) =>
+    printed(filingPage({ ...FILING, state: 'rejected', actions } as unknown as FilingView));
+  expect(step(['correct'])).toContain('Next: correct');
+  expect(step([])).not.toContain('Next:');
 });
 
-test('a filing of unknown outcome shows what agrees, what does not, and which other filings explain a balance', () => {
+test('a filing of unknown outcome shows its attempts, the evidence by name, and what persons decided', () => {
   const filing = {
     ...FILING,
     state: 'outcome_unknown',
-    waiting: { for: 'evidence whether it was filed', since: '2026-07-31T08:35:00Z', queue: null },
+    actions: ['resolve'],
+    waiting: { for: 'evidence whether it was filed', since: '2026-07-31T08:35:00Z' },
+    attempts: [{ number: 1, verdict: 'unknown', reason: 'timeout', markedAt: '2026-07-31T08:30:00Z' }],
     evidence: {
-      gatheredAt: '2026-07-31T09:00:00Z',
-      sentAt: '2026-07-31T08:30:00Z',
-      looked: true,
-      openRows: 1,
-      agreeing: ['EB7'],
-      contradicted: [{ eBRCNumber: 'EB8', why: 'the balance of IRM I1 fell by 0' }],
-      balances: [
-        { irmKey: 'i1 1', before: '500', after: '400', readBefore: null, readAfter: null },
-        { irmKey: 'i3 1', before: '500', after: '300', readBefore: null, readAfter: null },
-        { irmKey: 'i2 1', before: '90', after: '90', readBefore: null, readAfter: null },
-      ],
+      ...{ readAt: '2026-07-31T09:00:00Z', settledAt: '2026-07-31T12:30:00Z', names: ['certificate:EB7'] },
+      entries: [{ name: 'certificate:EB7', text: 'EB7 names its document 9900001' }],
+      balances: [{ irmNumber: 'I1', before: '500', now: '400' }],
     },
-    otherUses: ['i1 1', 'i3 1'].map((irmKey) => ({
-      irmKey,
-      filingId: 'F2',
-      reference: 'OTHER',
-      amount: '100',
-      certified: true,
-    })),
+    decisions: [
+      { kind: 'not_filed', by: 'ravi', principal: true, at: '2026-07-31T12:40:00Z', outcome: null, why: 'one more' },
+      { kind: 'abandon', by: 'asha', principal: false, at: '2026-07-31T12:50:00Z', outcome: 'refused', note: 'no' },
+    ],
   } as unknown as FilingView;
   const lines = printed(filingPage(filing)).split('\n');
   const row = (what: string) => lines.find((line) => line.startsWith(what));
   expect(row('Waits for')).toContain('evidence whether it was filed, since 2026-07-31');
-  expect(row('Certificates')).toContain('1 row without one');
-  expect(row('EB7')).toContain('perhaps filed');
-  expect(row('EB8')).toContain('does not agree');
-  expect(row('Balance of IRM i1')).toContain('500.00 before, 400.00 now: -100.00; used since: 100.00 by OTHER (F2)');
-  expect(row('Balance of IRM i1')).toMatch(/perhaps not filed$/u);
-  expect(row('Balance of IRM i3')).toMatch(/\tperhaps filed$/u);
-  expect(row('Balance of IRM i2')).toContain('perhaps not filed');
-  expect(row('Balance of IRM i2')).toContain('AD code 0000001');
-  const named = { ...filing, state: 'certified' };
-  expect(printed(filingPage(named))).toMatch(/before the outcome was known[^]*1 row without one then/u);
-  // What another filing may have used explains nothing: two lost answers would explain each other.
-  const otherUses = filing.otherUses.map((use) => ({ ...use, certified: false }));
-  const undecided = printed(filingPage({ ...filing, otherUses }));
-  expect(undecided).toMatch(/IRM i1,.*used since: 100\.00 perhaps by OTHER \(F2\)\tnothing\n/u);
-  // Once every row has its certificate, a balance that others have moved says nothing any more.
-  const settled = printed(filingPage({ ...filing, evidence: { ...(filing.evidence as object), openRows: 0 } }));
-  expect(settled).toContain('every row has one');
-  expect(settled).not.toContain('Balance of IRM');
+  expect(row('Attempts')).toContain('1: unknown (timeout), 2026-07-31');
+  expect(lines.join('\n')).toContain('nobody can say "not filed" before 2026-07-31');
+  expect(row('certificate:EB7')).toContain('EB7 names its document 9900001');
+  expect(row('Balance of IRM I1')).toContain('500.00 before, 400.00 now');
+  expect(row('not filed')).toMatch(/ravi\t.*\twaits: one more/u);
+  expect(row('abandon')).toMatch(/asha \(a claimed name\)\t.*\trefused/u);
+  expect(lines.join('\n')).toContain('Next: look at the portal');
 });
 
 test('what is said of several rows is said once, with their places', () => {

@@ -1,11 +1,11 @@
-import { createActivities } from '../../src/activities/create-activities';
 import pino from 'pino';
 import type { Deps } from '../../src/activities/dependencies';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
 import type { Finding } from '../../src/domain/rules/finding';
 import { readBulkTemplate } from '../../src/ledger/service/bulk-templates';
-import { saveInput } from '../../src/ledger/filings/filing-inputs';
-import { needFiling } from '../../src/ledger/filings/filings';
+import { openInput } from '../../src/activities/filings/open';
+import { needFiling } from '../../src/ledger/filings/filing';
+import { saveInput } from '../../src/ledger/filings/inputs';
 import { checkFile } from '../../src/starter/filings/check';
 import { templateReading } from '../../src/worker/jobs';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
@@ -13,10 +13,13 @@ import { writeBulkWorkbook } from '../../src/workbook/write';
 import { clientOf, startService, type Service } from '../api/support/service';
 import { TEST_SETTINGS } from '../support/settings';
 import { mappingRow } from '../../dev/sample-mapping';
-import { EXPORTER, NOW, knowExporter, minutesLater } from '../ledger/filing-support';
+import { EXPORTER, knowExporter } from '../ledger/filings/recording';
 import { useTestDatabase } from '../support/postgres';
 
 const LABELS = BULK_COLUMNS.map(({ header }) => (header === 'Vostro Type' ? 'Vostro Account' : header));
+
+const NOW = new Date('2026-02-10T06:00:00Z');
+const minutesLater = (minutes: number) => new Date(NOW.getTime() + minutes * 60_000);
 
 const ledger = useTestDatabase();
 let service: Service;
@@ -41,13 +44,12 @@ afterAll(async () => {
 });
 
 const asked = () => service.received.length;
-const activities = () =>
-  createActivities({
-    ...deps,
-    settings: TEST_SETTINGS,
-    searchAttributes: [],
-    queueing: () => Promise.resolve(new Map()),
-  } as unknown as Deps);
+const open = (reference: string, inputRef: string, more: { channel?: 'push' } = {}) =>
+  openInput({ ...deps, settings: TEST_SETTINGS } as unknown as Deps, {
+    input: { mode: 'test', exporterId: EXPORTER, declaration: 'Y', uploadType: 101, reference, inputRef, ...more },
+    workflowId: `file/test/${reference}`,
+    run: reference,
+  });
 const run = () => templateReading(deps).run(new AbortController().signal);
 
 test('the labels are read from the service’s template once an exporter is known, then daily, by one worker', async () => {
@@ -123,37 +125,26 @@ test('what the check of a file warned of is kept with the filing, each warning o
   const rows = [mappingRow({ irmAdCode: '510001' })];
   const byRule: Finding = { severity: 'warning', code: 'x', row: 2, field: 'irmAdCode', message: 'y' };
   const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [own, byRule] });
-  const input = {
-    mode: 'test' as const,
-    exporterId: EXPORTER,
-    declaration: 'Y' as const,
-    uploadType: 101 as const,
-    inputRef,
-  };
-  const opened = await activities().openFiling({ input: { ...input, reference: 'R1' }, workflowId: 'file/test/R1' });
-  if (!('filing' in opened)) throw new Error(JSON.stringify(opened));
-  const { warnings } = await needFiling(ledger.pool, opened.filing.filingId);
+  const opened = await open('R1', inputRef);
+  if (opened.outcome !== 'recorded') throw new Error(JSON.stringify(opened));
+  const { warnings } = await needFiling(ledger.pool, opened.filingId);
   expect(warnings).toContainEqual(own);
   expect(new Set(warnings.map((each) => JSON.stringify(each))).size).toBe(warnings.length);
 });
 
 test('a filled optional column goes by the bulk channel, whatever was asked for', async () => {
   const row = mappingRow();
-  const open = async (reference: string, extra: Record<string, string>) => {
+  const fileWith = async (reference: string, extra: Record<string, string>) => {
     const rows = [{ ...row, extra, mapping: { ...row.mapping, billNo: reference, sbCumInvoiceNumber: reference } }];
     const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [] });
-    const asked = { mode: 'test', exporterId: EXPORTER, declaration: 'Y', uploadType: 101, channel: 'push' } as const;
-    const opened = await activities().openFiling({
-      input: { ...asked, reference, inputRef },
-      workflowId: `file/test/${reference}`,
-    });
-    if (!('filing' in opened)) throw new Error(JSON.stringify(opened));
-    const { channel, warnings } = await needFiling(ledger.pool, opened.filing.filingId);
+    const opened = await open(reference, inputRef, { channel: 'push' });
+    if (opened.outcome !== 'recorded') throw new Error(JSON.stringify(opened));
+    const { channel, warnings } = await needFiling(ledger.pool, opened.filingId);
     return { channel, codes: (warnings as Finding[]).map(({ code }) => code) };
   };
-  expect(await open('7654322', { 'Vostro Account': 'SVRA' })).toEqual({
+  expect(await fileWith('7654322', { 'Vostro Account': 'SVRA' })).toEqual({
     channel: 'bulk',
     codes: expect.arrayContaining(['bulk_forced']) as string[],
   });
-  expect(await open('7654323', {})).toMatchObject({ channel: 'push' });
+  expect(await fileWith('7654323', {})).toMatchObject({ channel: 'push' });
 });

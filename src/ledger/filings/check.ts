@@ -1,5 +1,5 @@
 /** Checks a recorded filing before it is sent, with what was read since it was recorded. */
-import { iecFindings } from '../../domain/exporter/exporter';
+import { iecWarnings } from '../../domain/exporter/exporter';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { fingerprintOf, irmKey } from '../../domain/identity';
 import { judgeObjections, type PermittedDuplicate } from '../../domain/rules/duplicates';
@@ -88,5 +88,5 @@ export async function checkFiling(client: Queryable, filing: LockedFiling): Prom
   const { objections, warnings } = judgeAround(rows, await readAround(client, company, rows, filingId), filingId);
   const { findings } = judgeObjections(objections, permitsOf(rows));
   const irms = await heldIrms(client, company, [...new Set(rows.map(({ mapping }) => irmKey(mapping.irmNumber)))]);
-  return [...iecFindings(exporter), ...findings, ...warnings, ...compareIrms(rows, irms)];
+  return [...iecWarnings(exporter), ...findings, ...warnings, ...compareIrms(rows, irms)];
 }

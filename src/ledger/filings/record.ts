@@ -1,4 +1,5 @@
 /** Records what is to be filed, before anything is sent. */
+import { iecWarnings } from '../../domain/exporter/exporter';
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { z } from 'zod';
@@ -149,7 +150,8 @@ export async function previewFiling(
   const { mode, rows, allowDuplicate = [], corrects = null } = filing;
   const beyond = rows[MAX_FILING_ROWS];
   if (beyond) return [tooManyRows(rows.length, beyond.row)];
-  const { iec, exporterId } = await needExporter(db, filing.exporterId);
+  const exporter = await needExporter(db, filing.exporterId);
+  const { iec, exporterId } = exporter;
   const company = { mode, iec, exporterId };
   const freed = corrects === null ? [] : await freedRows(db, corrects.filingId);
   // A reference that no filing can have: rows of all others are those of other filings.
@@ -159,7 +161,7 @@ export async function previewFiling(
   const irmKeys = rows.map(({ mapping }) => irmKey(mapping.irmNumber));
   const short = judgeBalances(rows, irms, await holdsOn(db, { ...company, irmKeys })).map(({ finding }) => finding);
   const compared = compareIrms(rows, irms).filter(({ code }) => code !== 'irm_number_spelling');
-  return [...findings, ...compared, ...short];
+  return [...iecWarnings(exporter), ...findings, ...compared, ...short];
 }
 
 /** A filing's id derives from its mode, reference and number, so that a retried transaction creates the same id. */

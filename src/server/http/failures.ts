@@ -20,6 +20,7 @@ const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
   filing_ended: 409,
   approve_refused: 409,
   resolve_refused: 409,
+  role_missing: 403,
   abandon_refused: 409,
   nothing_to_correct: 409,
   request_taken: 409,

@@ -90,8 +90,8 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     body: resolveInput,
     answers: { ...after, ...noted },
     async handle({ principal, params, body }) {
-      const { filingId, attempt: asked, asked: isAsked } = await visibleFiling(deps, principal, params.filing);
-      if (isAsked && asked !== null && body.attempt === undefined && body.as === 'not-filed') {
+      const { filingId, attempt: asked } = await visibleFiling(deps, principal, params.filing);
+      if (asked !== null && body.attempt === undefined && !body.certificates?.length) {
         // It may have changed since the caller looked.
         throw new Problem(422, 'attempt_missing', `Name the attempt that was looked at: ${asked} is in question.`);
       }

@@ -17,7 +17,7 @@ export interface FilingOutcome {
   notice: string | null;
 }
 
-const PERSON_NEEDED: readonly string[] = ['awaiting_approval', 'needs_credentials', 'needs_access'];
+const PERSON_NEEDED: readonly string[] = ['needs_credentials', 'needs_access'];
 
 /** Whether a filing waits for a person. While nobody is asked, evidence is gathered, and polling continues. */
 export const waitsForPerson = ({ state, asked }: Pick<FilingView, 'state' | 'asked'>): boolean =>
