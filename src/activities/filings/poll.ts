@@ -33,7 +33,7 @@ async function pollStatus(
   throw notYet('The authority has not answered yet.', Math.max(1_000, Math.min(delayMs, until - now)));
 }
 
-/** Asks for one request. A denial is kept as such: 404 proves nothing before a settle time. @returns whether it is news */
+/** Asks for one request; a denial is stored as one. @returns whether it is news */
 async function ask(
   deps: Deps,
   filingId: string,

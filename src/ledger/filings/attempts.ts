@@ -1,4 +1,4 @@
-/** Attempts after they began: the sender's own result, what becomes unknown, and what was sent without a record of it. */
+/** Attempts after they began: the sender's own result, silence, and what the ledger lost. */
 import { verdictOf, type SendResult } from '../../domain/filing/verdicts';
 import type { Finding } from '../../domain/rules/finding';
 import { errorAt, fieldOfAuthority } from '../../domain/rules/finding';

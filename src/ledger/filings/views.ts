@@ -90,7 +90,8 @@ async function correctionsOf(db: Queryable, filingId: string): Promise<string[]>
 async function evidenceOf(db: Queryable, filing: FilingRecord, settleAfterMs: number): Promise<EvidenceView | null> {
   const { filingId, attempt, state, approved } = filing;
   // Once every row has its outcome nothing is asked any more.
-  if (attempt !== null) return filing.closed || state === 'collecting' ? null : evidenceOfAttempt(db, filingId, attempt);
+  if (attempt !== null)
+    return filing.closed || state === 'collecting' ? null : evidenceOfAttempt(db, filingId, attempt);
   if (state !== 'awaiting_approval' || (approved && !filing.asked)) return null;
   const { names } = await againstSending(db, { ...filing, now: Date.now() }, settleAfterMs);
   const { rows } = await db.query<{ name: string; text: string }>(
