@@ -98,7 +98,7 @@ export async function withSubmissionsQueued(pool: pg.Pool, apiKey: string, work:
 }
 
 /** Suffix of the database that a restore replaced. */
-export const LOST_SUFFIX = '_lost';
+const LOST_SUFFIX = '_lost';
 
 /** A copy of the ledger's database on the same server, as a backup. */
 interface LedgerCopy {

@@ -65,8 +65,6 @@ export interface Deps {
   extraction?: ExtractionDependencies;
 }
 
-export const now = ({ clock }: Pick<Deps, 'clock'>): Date => new Date(clock());
-
 export interface ReadSettingsResult extends WorkerSettings {
   searchAttributes: readonly string[];
   mode: 'test' | 'live';
@@ -87,7 +85,7 @@ export interface StartedWorkflow {
 }
 
 /** Workflows get settings through their history, because they cannot read the environment and a replay must match. */
-export function settingsOf({ settings, searchAttributes, mode }: Deps): ReadSettingsResult {
+function settingsOf({ settings, searchAttributes, mode }: Deps): ReadSettingsResult {
   return { ...settings, searchAttributes, mode };
 }
 

@@ -2,7 +2,7 @@
 import { filingDateFromAnything } from './dates';
 import { FIELD_NAMES, MAPPING_FIELDS } from './filing/mapping';
 import type { ExtraValues, Mapping, MappingField, MappingRow } from './filing/mapping';
-import { canonicalAmount, isAmount } from './money';
+import { canonicalAmount } from './money';
 import { normaliseHeader } from './rules/columns';
 
 /** White space, control and format characters, and others that are invisible (zero-width, fillers, half surrogates). */
@@ -89,19 +89,6 @@ export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
 /** A calendar date in comparable form: DDMMYYYY if it can be read, otherwise the comparable text. */
 export function comparableDate(date: string): string {
   return filingDateFromAnything(date) ?? comparableText(date);
-}
-
-/** Matches a fetch-details entry, which names no IRM, to a row. Null if a part is missing. */
-export function certificateIdentity(args: {
-  document: string | null;
-  date: string | null;
-  amount: number | string | null;
-  currency: string | null;
-}): string | null {
-  const { document, date, amount, currency } = args;
-  const day = filingDateFromAnything(date);
-  if (!document || !day || !currency || amount === null || !isAmount(amount)) return null;
-  return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
 /** Names one IRM of an exporter; also the cursor of a page of IRMs. */

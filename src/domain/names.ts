@@ -61,18 +61,6 @@ export function onboardWorkflowId(mode: Mode, emailHash: string): string {
   return `onboard/${mode}/${emailHash}`;
 }
 
-/** A step on more rows than this is not a local activity, because it would block the workflow task. */
-export const ROWS_IN_A_LOCAL_STEP = 100;
-
-/** Failure type of a local step that must run as a normal activity instead. */
-export const NOT_LOCAL = 'not_local';
-
-/** Failure type of a step that ended several workers in a row. */
-export const SET_ASIDE = 'set_aside';
-
-/** Failure type of a step whose filing is not in the ledger. */
-export const FILING_MISSING = 'filing_missing';
-
 /** Search attributes. They are never encrypted, so they hold only opaque ids and states. */
 export const SEARCH_ATTRIBUTES = {
   EbrcExporter: 'Keyword',

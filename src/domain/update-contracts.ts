@@ -1,4 +1,4 @@
-/** The argument and the failure of the one update, for callers in any Temporal SDK. `schemas/` is generated from this file. */
+/** Argument and failure of the one update, for callers in any Temporal SDK. `schemas/` is generated from this file. */
 import { z } from 'zod';
 import { finding, text } from './contracts';
 import { personKey } from './principal';

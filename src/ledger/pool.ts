@@ -150,7 +150,7 @@ class LedgerPool extends pg.Pool {
   }
 
   private async queryOnce(args: unknown[]): Promise<unknown> {
-    return withConnection(this, ({ query }) => (query as AnyQuery)(...args));
+    return withConnection(this, (client) => (client.query as AnyQuery)(...args));
   }
 }
 
@@ -162,40 +162,15 @@ function brokenBy(error: unknown): Error | undefined {
   return error instanceof LedgerUnavailableError && !error.connectionUsable ? error : undefined;
 }
 
-/** Runs statements and transactions. With {@link withConnection} all of them use one connection. */
-export interface Connection extends Queryable {
-  /** Runs `work` in one transaction, committed when it returns and rolled back when it throws. */
-  transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
-}
-
-/** Runs `work` on one connection, which is discarded if it is lost, unusable, or fails to roll back. */
-export async function withConnection<T>(pool: pg.Pool, work: (connection: Connection) => Promise<T>): Promise<T> {
+/** Runs `work` on one connection, which is discarded if it is lost, unusable, or cannot be rolled back. */
+async function withConnection<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient, discard: (error: Error) => void) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
-
-  async function transaction<R>(inside: (client: pg.PoolClient) => Promise<R>): Promise<R> {
-    try {
-      await client.query('BEGIN');
-      const result = await inside(client);
-      await client.query('COMMIT');
-      return result;
-    } catch (error) {
-      broken = brokenBy(error);
-      // On a broken connection a ROLLBACK would wait for its own time-out; closing the connection rolls back too.
-      if (!broken) {
-        await client.query('ROLLBACK').catch((rollbackError: unknown) => {
-          broken = rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError));
-        });
-      }
-      throw error;
-    }
-  }
-
   try {
-    return await work({
-      query: ((...args: unknown[]) => (client.query as AnyQuery)(...args)) as Queryable['query'],
-      transaction,
-    });
+    return await work(client, (error) => (broken = error));
   } catch (error) {
     broken ??= brokenBy(error);
     throw error;
@@ -204,17 +179,20 @@ export async function withConnection<T>(pool: pg.Pool, work: (connection: Connec
   }
 }
 
-/** Runs `work` in one transaction on its own connection, like {@link Connection.transaction}. */
+/** Runs `work` in one transaction, committed when it returns and rolled back when it throws. */
 export function withTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  return withConnection(pool, (connection) => connection.transaction(work));
-}
-
-/** Takes a connection from the pool for each statement and each transaction. */
-export function anyConnection(pool: pg.Pool): Connection {
-  return {
-    query: ((...args: unknown[]) => (pool.query as AnyQuery)(...args)) as Queryable['query'],
-    transaction: (work) => withTransaction(pool, work),
-  };
+  return withConnection(pool, async (client, discard) => {
+    try {
+      await client.query('BEGIN');
+      const result = await work(client);
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      // On a broken connection a ROLLBACK would wait for its own time-out; closing the connection rolls back too.
+      if (!brokenBy(error)) await client.query('ROLLBACK').catch(discard);
+      throw error;
+    }
+  });
 }
 
 /** The name of a statement in a trace: its verb and table. Text and values are not sent. */

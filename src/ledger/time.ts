@@ -76,8 +76,8 @@ export async function doubtLedger(db: Queryable, seen: LedgerTime): Promise<bool
 
 /**
  * Says that the ledger was compared with Temporal in this epoch. Workers of other modes have not compared theirs, so
- * each of these gets a finding that its own comparison closes. In a new epoch positions of the feed may name other events,
- * so that cursors of before are refused.
+ * each of these gets a finding that its own comparison closes. In a new epoch the feed's positions may name other
+ * events, so that cursors of before are refused.
  * @param comparedMs when the comparison began; null: it was not compared, a person says that nothing was lost
  * @returns false: the epoch is another one meanwhile
  */

@@ -6,7 +6,7 @@ import { isGrpcStatus } from './grpc-status';
 
 /** The workflow type and the one signal of filings. */
 export const FILING_WORKFLOW = 'fileRemittances';
-export const POKE = 'poke';
+const POKE = 'poke';
 
 /** What a filing's run is started with and shown as. */
 export interface FilingRun {

@@ -43,7 +43,7 @@ const ENDED = {
 } as const;
 
 /** Looks after one filing's run. @throws if Temporal cannot be asked */
-export async function checkRun(
+async function checkRun(
   { pool, temporal, taskQueue, logger }: Omit<ComparisonDependencies, 'mode'>,
   filing: OpenFiling,
 ): Promise<RunVerdict['do']> {

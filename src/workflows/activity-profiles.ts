@@ -98,8 +98,8 @@ export const callsInBackground = (exporterId: string, rateClass: RateClass, summ
   calls('helpful', { summary, rateClass, exporterId, priorityKey: 5 });
 
 /**
- * Steps on the ledger, retried without end while PostgreSQL is away. Waits beyond ten seconds are timers of the workflow,
- * which cost six events each (measured), so they grow to a quarter of an hour.
+ * Steps on the ledger, retried without end while PostgreSQL is away. Waits beyond ten seconds are timers of the
+ * workflow, which cost six events each (measured), so they grow to a quarter of an hour.
  */
 const LOCAL_STEP = {
   startToCloseTimeout: '30s',

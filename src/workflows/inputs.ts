@@ -12,7 +12,7 @@ import { isObject } from '../domain/values';
 const FIELDS_WITH_NULLS: ReadonlySet<string> = new Set(['message', 'resume']);
 
 /** Removes null fields at any depth, because some SDKs write null for fields that are left out. */
-export function withoutNulls<T>(value: T): T {
+function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutNulls) as T;
   if (!isObject(value)) return value;
   const given = Object.entries(value).filter(([, content]) => content !== null);

@@ -126,13 +126,3 @@ export async function openDoor(
     close: () => rm(documents, { recursive: true, force: true }),
   };
 }
-
-/** One door for a whole test file; of the service it has what the file's activities call. */
-export function useDoor(ledger: TestDatabase, api: object, adjust?: (deps: Deps) => Deps): ActivityDoor {
-  const door = {} as ActivityDoor;
-  beforeAll(async () => {
-    Object.assign(door, await openDoor(ledger, api as FilingApi, adjust));
-  });
-  afterAll(() => door.close?.());
-  return door;
-}

@@ -64,7 +64,7 @@ function read(what: ReadCompanyArgs['what'] = 'both', more: Partial<ReadCompanyA
   } as unknown as Deps;
   const activities = createActivities(deps);
   const args: ReadCompanyArgs = { exporterId: EXPORTER, what, ...more };
-  return new MockActivityEnvironment().run(() => activities.readCompany(args)) as Promise<CompanyRead>;
+  return new MockActivityEnvironment().run(() => activities.readCompany(args));
 }
 
 const readings = () =>

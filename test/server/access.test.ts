@@ -4,6 +4,7 @@ import type { Role } from '../../src/domain/principal';
 import { everyRow } from '../support/postgres';
 import { eventually } from '../support/processes';
 
+import { filingDateFromAnything } from '../../src/domain/dates';
 import { removePrincipal } from '../../src/starter/principals';
 import type { FilingBody } from '../../src/server/views/filing';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
@@ -376,15 +377,21 @@ describe('without a token', () => {
 
   it('a run that is started in a name waits for approval like any other', async () => {
     const { temporal, taskQueue } = stage.deps;
+    const unfiled = await message('FORGED-1');
+    // Workflows take the service's dates.
+    for (const row of unfiled.ebrcBulkGenDtos)
+      Object.assign(row, {
+        irmDt: filingDateFromAnything(row.irmDt),
+        sbCumInvoiceDate: filingDateFromAnything(row.sbCumInvoiceDate),
+      });
     const handle = await temporal.workflow.start<typeof fileRemittances>('fileRemittances', {
       workflowId: 'file/test/FORGED-1',
       taskQueue,
       args: [
-        { mode: 'test', exporterId, reference: 'FORGED-1', message: await message('FORGED-1'), madeBy: 'ravi' },
+        { mode: 'test', exporterId, reference: 'FORGED-1', message: unfiled, madeBy: 'ravi' },
       ] as unknown as Parameters<typeof fileRemittances>,
     });
-    await eventually(async () => {
-      const r = await handle.query(filingQuery).catch((e) => e); console.log(JSON.stringify(r)); return r.state === 'awaiting_approval'; });
+    await eventually(async () => (await handle.query(filingQuery)).state === 'awaiting_approval');
     // Nobody is known to have made it, so that it takes two checkers.
     const approve = () => stage.ask<FilingBody>('POST', '/v1/filings/FORGED-1/approve', { token: checker, json: {} });
     expect(await approve()).toMatchObject({ body: { state: 'awaiting_approval', approvedAt: null } });
@@ -394,7 +401,10 @@ describe('without a token', () => {
   it('approves what was looked at, and nothing else', async () => {
     const [shown, other] = [await waiting('SWAP-1'), await waiting('SWAP-2')];
     const ask = (contentHash: string) =>
-      stage.ask<FilingBody & ProblemBody>('POST', '/v1/filings/SWAP-2/approve', { token: checker, json: { contentHash } });
+      stage.ask<FilingBody & ProblemBody>('POST', '/v1/filings/SWAP-2/approve', {
+        token: checker,
+        json: { contentHash },
+      });
     expect(await ask(shown.contentHash)).toMatchObject({ status: 409, body: { code: 'approve_refused' } });
     const approved = await ask(other.contentHash);
     expect(approved).toMatchObject({

@@ -74,15 +74,16 @@ it('finds a healthy installation healthy', async () => {
     'rights',
     'connections',
     'events',
+    'ledger',
     'vault keys',
     'temporal',
     'search attributes',
     'workers',
     'schedules',
     'documents',
-    'sends',
     'service',
     'clock of the service',
+    'quota',
   ]);
   const { stdout } = await ebrc(['doctor'], { env });
   expect(stdout).toMatch(/workers\tok/);

@@ -206,13 +206,13 @@ describe('filings', () => {
   });
 
   it('say what they wait for, since when, and until when, and what happened to them', async () => {
+    await ledger.pool.query(`UPDATE filings SET due_at = '2026-02-10T07:00:00Z' WHERE reference = 'LOST'`);
     const { waiting, history } = (await ebrc(['show', 'LOST', '--history', '--json'], { env })).json<
       FilingView & { history: { state: string | null; text: string }[] }
     >();
     expect(waiting).toEqual({
       for: 'evidence whether it was filed',
       since: expect.any(String) as string,
-      queue: null,
       expectedBy: null,
       until: '2026-02-10T07:00:00.000Z',
     });
@@ -225,6 +225,7 @@ describe('filings', () => {
     expect(await advice()).toMatch(/outcome_unknown\tEvidence .*: nothing has to be done yet/u);
     await ledger.pool.query(`UPDATE filings SET asked = true WHERE reference = 'LOST'`);
     expect(await advice()).toMatch(/outcome_unknown\tIt is not known .* portal/u);
+    await ledger.pool.query(`UPDATE filings SET asked = false WHERE reference = 'LOST'`);
     await ledger.pool.query(`DELETE FROM findings WHERE key LIKE 'lost %'`);
     const { stdout } = await ebrc(['list', '--state', 'outcome_unknown'], { env });
     expect(stdout).toMatch(/LOST\t.*\tevidence whether it was filed, at the latest 2026-02-10/u);

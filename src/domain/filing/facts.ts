@@ -7,7 +7,7 @@ export interface LedgerTime {
   beat: number;
 }
 
-/** The highest attempt that a run was told to make, and the ledger's time then. It is only ever a reason not to send. */
+/** The highest attempt that a run was told to make, and the ledger's time then. Only ever a reason not to send. */
 export interface Told extends LedgerTime {
   n: number;
   /** The ledger went back since, and the attempt could not be inserted as unknown yet. */

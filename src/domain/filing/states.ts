@@ -28,8 +28,8 @@ export type RowState = 'planned' | 'sent' | 'certified' | 'rejected' | 'released
 
 /**
  * `sending`: its bytes may be written. `unknown`: it may have arrived. `accepted`: the service has it. `refused`: the
- * service refused its content. `not_sent`: no byte was written, or the refusal passes. `not_filed`: persons said that it
- * did not arrive.
+ * service refused its content. `not_sent`: no byte was written, or the refusal passes. `not_filed`: persons said that
+ * it did not arrive.
  */
 export type Verdict = 'sending' | 'unknown' | 'accepted' | 'refused' | 'not_sent' | 'not_filed';
 

@@ -43,8 +43,8 @@ const REFUSES: readonly SendResult['kind'][] = [
 ];
 
 /**
- * The verdict of an attempt by its sender's own result. Whatever is not documented is `unknown`. So is a refusal that may
- * be the proof that it was filed: by words like "duplicate", or after an attempt that was `not_filed`.
+ * The verdict of an attempt by its sender's own result. Whatever is not documented is `unknown`. So is a refusal that
+ * may be the proof that it was filed: by words like "duplicate", or after an attempt that was `not_filed`.
  */
 export function verdictOf(result: SendResult, afterNotFiled: boolean): Verdict {
   const { kind, status, requestId, texts } = result;

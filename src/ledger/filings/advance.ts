@@ -125,8 +125,8 @@ const standing = (filing: LockedFiling, { told, shared }: Asking): Step => ({
 });
 
 /**
- * Inserts an attempt as unknown where the ledger may have lost it: the run was told to make it and the ledger's time went
- * back since, or another run, in another epoch, moved the filing last. Only where no other attempt may have arrived.
+ * Inserts an attempt as unknown where the ledger may have lost it: the run was told to make it and the ledger's time
+ * went back since, or another run, in another epoch, moved the filing last. Only where no other may have arrived.
  */
 async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking: Asking): Promise<Told | null> {
   const { told, shared, notBegun, settings } = asking;

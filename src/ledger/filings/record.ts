@@ -165,7 +165,7 @@ export async function previewFiling(
 }
 
 /** A filing's id derives from its mode, reference and number, so that a retried transaction creates the same id. */
-export function filingIdOf({ mode, reference, n }: { mode: Mode; reference: string; n: number }): string {
+function filingIdOf({ mode, reference, n }: { mode: Mode; reference: string; n: number }): string {
   const hash = createHash('sha256').update(JSON.stringify([mode, reference, n]));
   return `F${hash.digest('hex').slice(0, 15).toUpperCase()}`;
 }

@@ -52,7 +52,7 @@ export async function reserveBalances(client: Queryable, filing: LockedFiling): 
 }
 
 /** The rows of a filing that are to be sent. */
-export async function plannedRows(db: Queryable, filingId: string): Promise<MappingRow[]> {
+async function plannedRows(db: Queryable, filingId: string): Promise<MappingRow[]> {
   const { rows } = await db.query<MappingRow>(
     `SELECT source_row AS row, mapping, extra FROM filing_rows WHERE filing_id = $1 AND state = 'planned' ORDER BY position`,
     [filingId],

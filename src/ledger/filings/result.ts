@@ -6,7 +6,7 @@ import type { Queryable } from '../pool';
 import { FilingMissing } from './lock';
 
 /** SQL: the counts of filing `f` in the shape of {@link FilingResult}. */
-export const COUNTS = `(SELECT jsonb_build_object('rows', count(*), 'certified', count(*) FILTER (WHERE r.state = 'certified'),
+const COUNTS = `(SELECT jsonb_build_object('rows', count(*), 'certified', count(*) FILTER (WHERE r.state = 'certified'),
     'archived', count(*) FILTER (WHERE c.archived_at IS NOT NULL), 'errored', count(*) FILTER (WHERE NOT r.held),
     'corrected', count(*) FILTER (WHERE r.corrected_by IS NOT NULL), 'open', count(*) FILTER (WHERE r.state IN ('planned', 'sent')))
    FROM filing_rows r LEFT JOIN certificates c ON c.mode = r.mode AND c.iec = r.iec AND c.ebrc_number = r.ebrc_number
@@ -52,8 +52,7 @@ export async function readResult(
 }
 
 /** What tells whether rows changed since they were shown. */
-export const rowsKey = ({ state, counts }: Pick<FilingResult, 'state' | 'counts'>): string =>
-  JSON.stringify([state, counts]);
+const rowsKey = ({ state, counts }: Pick<FilingResult, 'state' | 'counts'>): string => JSON.stringify([state, counts]);
 
 async function readRows(db: Queryable, filingId: string): Promise<FilingResult['rows']> {
   const { rows } = await db.query<FilingResult['rows'][number]>(

@@ -66,7 +66,7 @@ async function attemptsOf(db: Queryable, filingId: string): Promise<AttemptView[
 }
 
 /** The decisions about a filing, or about a whole reference, oldest first. */
-export async function decisionsOf(db: Queryable, { mode, reference, n }: Scope): Promise<DecisionView[]> {
+async function decisionsOf(db: Queryable, { mode, reference, n }: Scope): Promise<DecisionView[]> {
   const { rows } = await db.query<DecisionView>(
     `SELECT d.decision_id::text AS id, d.filing_id AS "filingId", d.kind, d.name AS by, d.principal_id IS NOT NULL AS principal,
             d.attempt, d.shown, d.request_id AS "requestId", d.certificates, d.ends, d.note, ${ISO('d.at')} AS at, d.outcome, d.why

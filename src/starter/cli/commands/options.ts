@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { LONGEST_DURATION, parseDuration } from '../../../domain/dates';
 import type { FilingResult } from '../../../domain/contracts';
-import { MAX_FILINGS_OF_REFERENCE } from '../../../domain/names';
 import { isUploadType, UPLOAD_TYPES } from '../../../domain/rules/columns';
 import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
 import type { Waiting } from '../../../domain/filing/view';
@@ -84,13 +83,6 @@ const wholeNumber = (least: number, most: number, advice: string) => (text: stri
 };
 
 const limitArgument = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Give a whole number from 1.');
-
-/** The number of a filing under its reference, from 2. */
-export const numberArgument = wholeNumber(
-  2,
-  MAX_FILINGS_OF_REFERENCE,
-  'Give the number that the outcome of the reference prints, such as 2.',
-);
 
 /** A TCP port; 0 takes a free one. */
 export const portArgument = wholeNumber(0, 65_535, 'A port is a number from 0 to 65535.');
