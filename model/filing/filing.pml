@@ -56,7 +56,8 @@
 #define IN_DOUBT(a) (verdict[a] >= SENDING && verdict[a] <= ACCEPTED)
 #define ANY_IN_DOUBT(f) (IN_DOUBT(A1(f)) || IN_DOUBT(A2(f)))
 #define DOUBTFUL(f) (IN_DOUBT(A1(f)) -> A1(f) : A2(f))
-#define LATEST(f) (verdict[A2(f)] != NO_ATTEMPT -> A2(f) : A1(f))
+#define CARRIED(a) (verdict[a] != NO_ATTEMPT && verdict[a] != NOT_SENT)
+#define LATEST(f) (CARRIED(A2(f)) -> A2(f) : A1(f))
 #define TRIED(f) (verdict[A1(f)] != NO_ATTEMPT || verdict[A2(f)] != NO_ATTEMPT)
 #define NEXT(f) (verdict[A2(f)] != NO_ATTEMPT -> 3 : (verdict[A1(f)] != NO_ATTEMPT -> 2 : 1))
 
@@ -99,7 +100,7 @@ byte resets = RESETS;
 #define WRITTEN 3
 #define ANSWERED 4
 #define DONE 5
-byte stage[3], attempt[3], nextEpoch[3], nextBeat[3], answer[3];
+byte stage[3], attempt[3], nextEpoch[3], nextBeat[3], answer[3], because[3], erredBecause[3];
 #define ACCEPTS 1
 #define ACCEPTS_OTHER_ID 2
 #define REFUSES 3
@@ -141,12 +142,15 @@ byte copied;
 #define COPY 1
 #define WENT_BACK 2
 #define TOO_OLD 3
+/* The copy has beat 0, what is lost has beat 1, and the beats afterwards are others, whatever their numbers. */
+#define IS_LOST_BEAT(b) (copied == WENT_BACK && (b) == 1 && (beat != 2 || !WITHOUT(BEATS_HAVE_NAMES)))
 #if BACK
 byte c_row, c_verdict[2], c_request[2], c_marker[2], c_certificate, c_base, c_beat, c_move; bit c_ended, c_named[2], c_words[2], c_window;
 #define EACH(copy) copy(row[0], c_row); copy(ended[0], c_ended); copy(verdict[0], c_verdict[0]); copy(verdict[1], c_verdict[1]); \
   copy(request[0], c_request[0]); copy(request[1], c_request[1]); copy(marker[0], c_marker[0]); copy(marker[1], c_marker[1]); \
   copy(named[0], c_named[0]); copy(named[1], c_named[1]); copy(words[0], c_words[0]); copy(words[1], c_words[1]); \
   copy(certificate[0], c_certificate); copy(base, c_base); copy(beat, c_beat); copy(moveEpoch[0], c_move); copy(windowOver[0], c_window)
+#define CALLED_LATER(e) (stage[e] != CALLED || nextBeat[e] > 0)
 #define TAKE(from, to) to = from
 #define PUT(to, from) to = from; from = 0
 #endif
@@ -154,27 +158,33 @@ byte c_row, c_verdict[2], c_request[2], c_marker[2], c_certificate, c_base, c_be
 /* ---- what the promises are ---- */
 /* Nothing that may have arrived is forgotten: its row is sent or certified, unless nobody could know. */
 #define REMEMBERED(e) (fate[e] != FLYING && fate[e] != TAKEN || row[FILING_OF(attempt[e])] == SENT || \
-  row[FILING_OF(attempt[e])] == CERTIFIED || NOT_KNOWABLE(e))
+  row[FILING_OF(attempt[e])] == CERTIFIED || (certificate[0] | certificate[1]) & OWN(e) || NOT_KNOWABLE(e) || \
+  (late & OWN(e)) && (row[0] == SENT || row[0] == CERTIFIED || row[1] == SENT || row[1] == CERTIFIED))
 #define ONE_ATTEMPT(f) (!(IN_DOUBT(A1(f)) && IN_DOUBT(A2(f))) && (row[f] != PLANNED || !ANY_IN_DOUBT(f)) && (row[f] != SENT || ANY_IN_DOUBT(f)))
 inline check() {
   promise(copied == WENT_BACK || recovering || REMEMBERED(0) && REMEMBERED(1) && REMEMBERED(2), "@ broken | a send that may have arrived is forgotten\n");
   promise(ONE_ATTEMPT(0) && ONE_ATTEMPT(1), "@ broken | rows and attempts do not agree\n")
 }
-/* Nothing is written where another send may have arrived, or a certificate showed that had to be seen. */
-#define CLEAR_OF(e, o) (e == o || fate[o] != FLYING && (fate[o] != TAKEN || EXCUSED(o)))
-inline check_write(e) {
-  promise(CLEAR_OF(e, 0) && CLEAR_OF(e, 1) && CLEAR_OF(e, 2) && !(mustSee & HAND), "@ broken | the mapping is sent twice\n")
-}
-
 /* ---- readings and evidence ---- */
 #define NOBODYS (listed & ~certificate[0] & ~certificate[1])
+#define IS_NOT_FILED(x, a) (x != a && verdict[x] == NOT_FILED)
+#define ANOTHER_NOT_FILED(a) (IS_NOT_FILED(0, a) || IS_NOT_FILED(1, a) || IS_NOT_FILED(2, a) || IS_NOT_FILED(3, a)) /* of the mapping */
 #define WAS_FREED_BY(a) (verdict[a] == NOT_FILED || verdict[a] == REFUSED)
 #define WAS_FREED (WAS_FREED_BY(0) || WAS_FREED_BY(1) || WAS_FREED_BY(2) || WAS_FREED_BY(3) || row[0] == REJECTED || row[1] == REJECTED)
+/* Nothing is written where another send may have arrived, or a certificate showed that had to be seen. */
+#define CLEAR_OF(e, o, excused) (e == o || fate[o] != FLYING && (fate[o] != TAKEN || excused))
+inline check_mark(e) {
+  promise(CLEAR_OF(e, 0, EXCUSED(0)) && CLEAR_OF(e, 1, EXCUSED(1)) && CLEAR_OF(e, 2, EXCUSED(2)) && !(mustSee & HAND & (WAS_FREED -> ~old : EQUAL)), "@ broken | it begins to send what arrived\n")
+}
+inline check_write(e) {
+  promise(CLEAR_OF(e, 0, (late | erredFirst) & OWN(0)) && CLEAR_OF(e, 1, (late | erredFirst) & OWN(1)) && CLEAR_OF(e, 2, (late | erredFirst) & OWN(2)), "@ broken | the mapping is sent twice\n")
+}
+
 /* What stands against a send of filing f (rule 4). */
 #define READ (RULE(READ_WITHIN_HOUR, withinHour) && (!WAS_FREED || RULE(READ_SINCE_FREED, sinceFreed)))
 #define STANDS ((NOBODYS & EQUAL & (WITHOUT(EQUAL_STANDS) -> 0 : 255)) \
   | (WAS_FREED && !WITHOUT(AGREEING_STANDS) -> NOBODYS & ~old : 0) \
-  | (whole || WITHOUT(UNREAD_STANDS) -> 0 : UNREAD))
+  | (whole -> 0 : UNREAD))
 #define NOT_LET_GO(f) (STANDS & ~letGo[f] & (WITHOUT(ONLY_WHAT_WAS_SHOWN) && letGo[f] -> 0 : 255))
 /* What speaks against "not filed" of the doubtful attempt of filing f. */
 #define EVIDENCE(f) ((WITHOUT(EVIDENCE_CERTIFICATES) -> 0 : NOBODYS & ~old) \
@@ -199,6 +209,15 @@ inline certify(f, c) {
   promise((c) != FOREIGN, "@ broken | certified by a certificate of another IRM\n");
   row[f] = CERTIFIED; certificate[f] = c; ended[f] = 1; forget_words()
 }
+/* Attempt a was not sent, or refused. A request or words that came late for the other attempt then count. */
+inline not_taken(a, f, becomes, state) {
+  verdict[a] = becomes;
+  if
+  :: request[(a) ^ 1] && verdict[(a) ^ 1] == NOT_FILED && !WITHOUT(STORED_REQUEST_COUNTS) -> verdict[(a) ^ 1] = ACCEPTED
+  :: !request[(a) ^ 1] && words[(a) ^ 1] && verdict[(a) ^ 1] == NOT_FILED && !WITHOUT(STORED_REQUEST_COUNTS) -> verdict[(a) ^ 1] = UNKNOWN
+  :: else -> if :: becomes == REFUSED -> free_row(f, state) :: else -> row[f] = state fi
+  fi
+}
 inline insert_unknown(a, f) {
   verdict[a] = UNKNOWN; marker[a] = 0; row[f] = SENT; moveEpoch[f] = epoch; another[f] = 0; new_window(f); forget_words()
 }
@@ -222,16 +241,16 @@ inline adopt(f) {
 }
 inline learn_certificate(f) {
   if
-  :: FREED(f) && TRIED(f) && row[1 - (f)] != SENT && (NOBODYS & ~old & ~letGo[f]) && !WITHOUT(LATE_CERTIFICATE) ->
+  :: FREED(f) && (CARRIED(A1(f)) || CARRIED(A2(f))) && row[1 - (f)] != SENT && (NOBODYS & ~old & ~letGo[f]) && !WITHOUT(LATE_CERTIFICATE) ->
      say("@ ledger | a certificate of a freed row: it is held again\n"); reached(2);
-     if :: verdict[LATEST(f)] != ACCEPTED -> verdict[LATEST(f)] = UNKNOWN :: else fi;
+     if :: !ANY_IN_DOUBT(f) -> verdict[LATEST(f)] = UNKNOWN :: else fi;
      hold_again(f)
   :: else
   fi
 }
 inline read(certificates, isWhole) {
   listed = listed | (certificates); whole = isWhole; sinceDecision = 1;
-  if :: isWhole -> withinHour = 1; sinceFreed = 1; if :: afterRestore == 2 -> afterRestore = 0 :: else fi :: else fi;
+  if :: isWhole || WITHOUT(READ_WHOLE) -> withinHour = 1; sinceFreed = 1; if :: afterRestore == 2 -> afterRestore = 0 :: else fi :: else fi;
   sinceWindow[0] = WINDOW_OVER(0); sinceWindow[1] = WINDOW_OVER(1);
   fall = (FALLEN > base -> FALLEN - base : 0);
   if :: !TRIED(0) && !TRIED(1) -> old = listed :: else fi;
@@ -246,9 +265,12 @@ inline read(certificates, isWhole) {
      RULE(NOT_ENDED, !ended[f]) && RULE(ROWS_PLANNED, row[f] == PLANNED) && RULE(APPROVED, approved[f]) \
   && RULE(NOBODY_ELSE, HOLDS_ALONE(f)) \
   && RULE(NEW_NUMBER, verdict[a] == NO_ATTEMPT) && RULE(ONE_IN_DOUBT, !ANY_IN_DOUBT(f)) \
-  && RULE(SAME_EPOCH, nextEpoch[e] == epoch) && RULE(BEAT_NO_LOWER, beat >= nextBeat[e]) \
+  && RULE(SAME_EPOCH, nextEpoch[e] == epoch) && RULE(BEAT_IS_KNOWN, !IS_LOST_BEAT(nextBeat[e])) \
   && RULE(NOT_RECOVERING, !recovering) && RULE(READ_AFTER_RESTORE, afterRestore == 0) \
   && (READ || letGo[f] & UNREAD) && NOT_LET_GO(f) == 0)
+
+/* Words that may be the proof that it was filed. */
+#define SPEAKS_AGAINST(e, a, f) (answer[e] == DUPLICATE || answer[e] == REFUSES && ANOTHER_NOT_FILED(a) && !WITHOUT(REFUSED_AFTER_NOT_FILED))
 
 active [NE] proctype execution() {
 #define e _pid
@@ -258,7 +280,7 @@ active [NE] proctype execution() {
   :: atomic { stage[e] == CALLED && row[f] != NO_ROW && MAY_SEND(e, a, f) ->
        say("@ sender | begins to send\n");
        promise(approved[f] && !abandoned, "@ broken | a filing is sent that nobody approved, or that was abandoned\n");
-       stage[e] = MARKED; verdict[a] = SENDING; marker[a] = e + 1; row[f] = SENT; ended[f] = 0; letGo[f] = 0; moveEpoch[f] = epoch;
+       check_mark(e); stage[e] = MARKED; verdict[a] = SENDING; marker[a] = e + 1; row[f] = SENT; ended[f] = 0; letGo[f] = 0; moveEpoch[f] = epoch;
        new_window(f); forget_words(); nextEpoch[e] = 0; nextBeat[e] = 0 }
   :: atomic { stage[e] == CALLED -> say("@ sender | returns, or dies, and has marked nothing\n");
        if
@@ -266,31 +288,31 @@ active [NE] proctype execution() {
        :: else
        fi;
        stage[e] = FREE; attempt[e] = 0; nextEpoch[e] = 0; nextBeat[e] = 0 }
-  :: atomic { stage[e] == MARKED -> say("@ sender | writes the request\n");
+  :: atomic { stage[e] == MARKED && !(LOST && e == 0) -> say("@ sender | writes the request\n");
        check_write(e); stage[e] = WRITTEN; fate[e] = FLYING;
        if :: a == A2(0) -> reached(3) :: a >= A1(1) -> reached(4) :: else fi; check() }
   :: atomic { stage[e] == MARKED -> say("@ sender | gives up before it wrote a byte\n"); fate[e] = NOTHING;
-       if :: stage[e] = ANSWERED; answer[e] = NO_BYTE :: stage[e] = DONE fi }
+       if :: !LOST -> stage[e] = ANSWERED; answer[e] = NO_BYTE :: stage[e] = DONE fi }
   :: atomic { stage[e] == WRITTEN -> stage[e] = ANSWERED; say("@ service | has the request\n");
        if
-       :: fate[e] = TAKEN; answer[e] = ACCEPTS
-       :: fate[e] = BAD; answer[e] = ACCEPTS
+       :: fate[e] = TAKEN; answer[e] = ACCEPTS; because[e] = OWN(e)
+       :: fate[e] = BAD; answer[e] = ACCEPTS; status[e] = ERRED; erredBecause[e] = (LATE -> ALL_TAKEN : 0)
        :: fate[e] = NOTHING; stage[e] = DONE
        :: WITHOUT(CUT_IS_UNKNOWN) -> fate[e] = TAKEN; answer[e] = NO_BYTE
 #if WORDS
        :: fate[e] = NOTHING; answer[e] = PASSES
-       :: fate[e] = NOTHING; answer[e] = REFUSES        /* its content, or no amount is left since another one was taken */
-       :: fate[e] = TAKEN; answer[e] = DUPLICATE        /* of itself: a proxy wrote it twice */
-       :: ALL_TAKEN != 0 -> fate[e] = NOTHING; answer[e] = DUPLICATE
+       :: because[e] = ALL_TAKEN; fate[e] = NOTHING; answer[e] = REFUSES        /* its content, or no amount is left since another one was taken */
+       :: fate[e] = TAKEN; answer[e] = DUPLICATE; because[e] = ALL_TAKEN        /* of itself: a proxy wrote it twice */
+       :: ALL_TAKEN != 0 -> because[e] = ALL_TAKEN; fate[e] = NOTHING; answer[e] = DUPLICATE
 #endif
 #if OTHER_IDS
        :: e > 0 && (request[0] == 1 || request[1] == 1) && attempt[0] != a -> fate[e] = TAKEN; answer[e] = ACCEPTS_OTHER_ID
 #endif
        fi }
-  :: atomic { stage[e] == ANSWERED -> say("@ sender | dies with the answer\n"); stage[e] = DONE; answer[e] = 0 }
+  :: atomic { stage[e] == ANSWERED -> say("@ sender | dies with the answer\n"); stage[e] = DONE; answer[e] = 0; because[e] = 0 }
   /* The answer is stored, whatever the verdict is by then. */
   :: atomic { stage[e] == ANSWERED && row[f] != NO_ROW -> say("@ sender | stores the answer\n"); stage[e] = DONE;
-       if :: answer[e] == ACCEPTS -> spoken = spoken | OWN(e) :: answer[e] == REFUSES || answer[e] == DUPLICATE -> spoken = spoken | ALL_TAKEN :: else fi;
+       spoken = spoken | because[e]; because[e] = 0;
        if
        :: verdict[a] == NO_ATTEMPT ->
           recovering = !WITHOUT(ANSWER_IS_FINDING);
@@ -302,10 +324,9 @@ active [NE] proctype execution() {
           if
           :: answer[e] == ACCEPTS -> verdict[a] = ACCEPTED; request[a] = e + 1; named[a] = 0
           :: answer[e] == ACCEPTS_OTHER_ID -> if :: WITHOUT(ID_OF_ANOTHER) -> verdict[a] = ACCEPTED; request[a] = 1 :: else -> verdict[a] = UNKNOWN fi
-          :: answer[e] == NO_BYTE && marker[a] == e + 1 || answer[e] == PASSES -> verdict[a] = NOT_SENT; row[f] = PLANNED
-          :: answer[e] == REFUSES && !(a == A2(f) && verdict[A1(f)] == NOT_FILED && !WITHOUT(REFUSED_AFTER_NOT_FILED)) ||
-             answer[e] == DUPLICATE && WITHOUT(DUPLICATE_IS_UNKNOWN) -> verdict[a] = REFUSED; free_row(f, RELEASED)
-          :: else -> verdict[a] = UNKNOWN; words[a] = (answer[e] == REFUSES || answer[e] == DUPLICATE)
+          :: answer[e] == NO_BYTE && marker[a] == e + 1 || answer[e] == PASSES -> not_taken(a, f, NOT_SENT, PLANNED)
+          :: answer[e] == REFUSES && !SPEAKS_AGAINST(e, a, f) || answer[e] == DUPLICATE && WITHOUT(DUPLICATE_IS_UNKNOWN) -> not_taken(a, f, REFUSED, RELEASED)
+          :: else -> verdict[a] = UNKNOWN; words[a] = SPEAKS_AGAINST(e, a, f)
           fi
        :: (verdict[a] == NOT_FILED || verdict[a] == NOT_SENT) && answer[e] == ACCEPTS && !WITHOUT(LATE_ACCEPTANCE) ->
           request[a] = e + 1; named[a] = 0; reached(5);
@@ -313,6 +334,8 @@ active [NE] proctype execution() {
           :: RULE(LATE_BESIDE_ANOTHER, !ANY_IN_DOUBT(f)) && row[f] != CERTIFIED -> verdict[a] = ACCEPTED; hold_again(f)
           :: else
           fi
+       :: verdict[a] == NOT_FILED && SPEAKS_AGAINST(e, a, f) && !WITHOUT(LATE_WORDS) ->
+          words[a] = 1; if :: !ANY_IN_DOUBT(f) && row[f] != CERTIFIED -> verdict[a] = UNKNOWN; hold_again(f) :: else fi
        :: else
        fi;
        answer[e] = 0; forget_words(); check() }
@@ -324,7 +347,7 @@ active [NE] proctype execution() {
 
 /* ---- a filing: its run, its request, its persons ---- */
 #define COULD_BE_SENT(f) (row[f] == PLANNED && !ended[f] && !ANY_IN_DOUBT(f))
-#define TIME_WENT_BACK(f) (RULE(TOLD_EPOCH, true) && !WITHOUT(TOLD_EPOCH) && toldEpoch[f] != epoch || !WITHOUT(TOLD_BEAT) && beat < toldBeat[f] || sticks[f])
+#define TIME_WENT_BACK(f) (!WITHOUT(TOLD_EPOCH) && toldEpoch[f] != epoch || !WITHOUT(TOLD_BEAT) && IS_LOST_BEAT(toldBeat[f]) || sticks[f])
 #define TOLD(f) (A1(f) + told[f] - 1)
 #define IS_MISSING(f) (told[f] > 0 && verdict[TOLD(f)] == NO_ATTEMPT && !WITHOUT(TOLD_REMEMBERED))
 #define LAST_ATTEMPT(f) ((f) == 0 -> ATTEMPTS : 1)
@@ -381,7 +404,7 @@ active [1 + CORRECTION] proctype filing() {
   :: atomic { verdict[A1(f)] == SENDING || verdict[A2(f)] == SENDING -> say("@ ledger | sending becomes unknown\n"); verdict[DOUBTFUL(f)] = UNKNOWN }
 
   /* the settle time since the last mark of the filing */
-#define HAS_SHOWN(e) (FILING_OF(attempt[e]) != f || fate[e] != FLYING && (fate[e] != TAKEN || (issued | used | late) & OWN(e)))
+#define HAS_SHOWN(e) (FILING_OF(attempt[e]) != f || fate[e] != FLYING && (fate[e] != TAKEN || (issued | late | (FOREIGNERS -> 0 : used)) & OWN(e)))
 #define GIVES_UP(e) if :: stage[e] == MARKED && FILING_OF(attempt[e]) == f && !WITHOUT(WRITE_IN_TIME) -> stage[e] = DONE; fate[e] = NOTHING :: else fi
   :: atomic { ANY_IN_DOUBT(f) && !windowOver[f] && HAS_SHOWN(0) && HAS_SHOWN(1) && HAS_SHOWN(2) -> say("@ time | the settle time is over\n");
        GIVES_UP(0); GIVES_UP(1); GIVES_UP(2); windowOver[f] = 1; jumped = 0; sinceDecision = 0;
@@ -390,18 +413,18 @@ active [1 + CORRECTION] proctype filing() {
   /* follow: every request of the filing is polled */
 #define POLL(x) \
   if \
-  :: row[f] == SENT && request[x] > 0 && request[x] < FAILED_BY_HAND && status[request[x] - 1] == PROCESSED -> \
+  :: row[f] == SENT && request[x] > 0 && request[x] < FAILED_BY_HAND && status[request[x] - 1] == PROCESSED && !((certificate[0] | certificate[1]) & OWN(request[x] - 1)) -> \
      verdict[DOUBTFUL(f)] = ACCEPTED; certify(f, OWN(request[x] - 1)) \
   :: row[f] == SENT && request[x] > 0 && verdict[x] == ACCEPTED && REJECTS(x) && \
-     RULE(ERRED_AFTER_NOT_FILED, verdict[x ^ 1] != NOT_FILED && request[x ^ 1] == 0) -> free_row(f, REJECTED) \
+     RULE(ERRED_AFTER_NOT_FILED, !ANOTHER_NOT_FILED(x) && request[x ^ 1] == 0) -> free_row(f, REJECTED) \
   :: row[f] == SENT && request[x] == FAILED_BY_HAND && WITHOUT(ERRED_OWN_REQUEST) -> verdict[x] = ACCEPTED; free_row(f, REJECTED) \
   :: else \
   fi
 #define REJECTS(x) (!named[x] && (status[request[x] - 1] == ERRED || status[request[x] - 1] == ERRED_AS_DUPLICATE && WITHOUT(ERRED_DUPLICATE)))
-#define ERRED_OF(x) (request[x] > 0 && request[x] < FAILED_BY_HAND && status[request[x] - 1] == ERRED && (request[x ^ 1] == 0 || verdict[x ^ 1] == NOT_FILED))
+/* An Errored that came because another one was taken. */
+#define HEAR(x) if :: request[x] > 0 && request[x] < FAILED_BY_HAND && status[request[x] - 1] == ERRED -> spoken = spoken | erredBecause[request[x] - 1] :: else fi
   :: atomic { row[f] == SENT && (request[A1(f)] || request[A2(f)]) -> say("@ ledger | follows the requests\n");
-       /* an Errored that came because another one was taken */
-       if :: ERRED_OF(A2(f)) -> spoken = spoken | ALL_TAKEN :: else fi;
+       HEAR(A1(f)); HEAR(A2(f));
        POLL(A1(f)); POLL(A2(f)); check() }
 
   /* persons: not filed, or let it go */
@@ -436,10 +459,9 @@ active proctype world() {
   row[0] = (BACK == 2 -> NO_ROW : PLANNED); approved[0] = !APPROVALS; approved[1] = 1;
   do
 #define SERVICE(e) \
-  :: atomic { fate[e] == TAKEN && !(issued & OWN(e)) -> say("@ service | a certificate is issued\n"); issued = issued | OWN(e) } \
-  :: atomic { fate[e] == TAKEN && !(used & OWN(e)) -> say("@ service | the balance falls\n"); used = used | OWN(e) } \
-  :: atomic { fate[e] == TAKEN && (issued & OWN(e)) && status[e] != PROCESSED -> say("@ service | status: processed\n"); status[e] = PROCESSED } \
-  :: atomic { fate[e] == BAD && status[e] == 0 -> say("@ service | status: Errored\n"); status[e] = ERRED } \
+  :: atomic { fate[e] == TAKEN && !(issued & OWN(e)) -> say("@ service | a certificate is issued\n"); issued = issued | OWN(e); status[e] = PROCESSED; \
+       if :: used = used | OWN(e) :: USES fi } \
+  :: atomic { USES && fate[e] == TAKEN && !(used & OWN(e)) && !(FOREIGNERS && (late & ~issued & OWN(e))) -> say("@ service | the balance falls\n"); used = used | OWN(e) } \
   :: atomic { LATE && late == 0 && fate[e] == TAKEN && !((issued | used) & OWN(e)) -> say("@ service | is behind\n"); late = OWN(e) } \
   :: atomic { ERRED_FIRST && erredFirst == 0 && fate[e] == TAKEN && status[e] == 0 && !(issued & OWN(e)) -> say("@ service | status: Errored, which does not stay\n"); \
        if :: erredFirst = OWN(e); status[e] = ERRED :: WORDS -> status[e] = ERRED_AS_DUPLICATE fi }
@@ -450,12 +472,12 @@ active proctype world() {
 #if NE > 2
   SERVICE(2)
 #endif
-  :: atomic { withinHour && stage[0] != MARKED && stage[1] != MARKED && stage[2] != MARKED -> say("@ time | an hour passes\n");
+  :: atomic { HANDS && withinHour && stage[0] != MARKED && stage[1] != MARKED && stage[2] != MARKED -> say("@ time | an hour passes, with all that comes by hand\n");
        withinHour = 0; if :: !((letGo[0] | letGo[1]) & UNREAD) -> mustSee = mustSee | issued :: else fi }
   :: atomic { afterRestore == 1 && fate[0] != FLYING && fate[1] != FLYING && fate[2] != FLYING && (ALL_TAKEN & ~issued) == 0 -> say("@ time | a settle time since the restore\n"); afterRestore = 2 }
   :: atomic { JUMPS && jumped == 0 && TRIED(0) && !windowOver[0] -> say("@ time | one measure runs ahead\n");
        if :: jumped = CLOCK :: jumped = BEATS :: jumped = SHORT fi }
-  :: atomic { BACK == 3 && beat < 2 -> say("@ time | a beat\n"); beat++ }
+  :: atomic { BACK == 3 && beat < (copied == WENT_BACK -> 2 : 1) -> say("@ time | a beat\n"); beat = (copied == WENT_BACK -> 2 : 1) }
   /* other people */
   :: atomic { HANDS && !(issued & HAND) && row[0] != SENT && row[1] != SENT -> say("@ somebody | files the mapping by hand\n"); issued = issued | HAND; used = used | HAND }
   :: atomic { HANDS && !failedByHand && TRIED(0) -> say("@ somebody | files by hand, and it fails\n"); failedByHand = 1 }
@@ -471,15 +493,15 @@ active proctype world() {
   /* a filing is recorded; a correction takes a freed row over */
   :: atomic { row[0] == NO_ROW && copied != WENT_BACK -> say("@ ledger | records the filing\n"); row[0] = PLANNED; moveEpoch[0] = epoch }
 #if CORRECTION
-  :: atomic { row[1] == NO_ROW && (FREED(0) || row[0] == NO_ROW && copied == WENT_BACK && !recovering) -> say("@ ledger | records another filing of the mapping\n");
+  :: atomic { row[1] == NO_ROW && (FREED(0) || row[0] == NO_ROW && copied == WENT_BACK) -> say("@ ledger | records another filing of the mapping\n");
        row[1] = PLANNED; moveEpoch[1] = epoch }
 #endif
 #if BACK
-  :: atomic { copied == NO_COPY && row[1] == NO_ROW -> say("@ ledger | is copied\n"); copied = COPY; EACH(TAKE) }
-  :: atomic { copied == COPY && row[1] == NO_ROW && !(BACK == 3 && beat == c_beat) -> say("@ ledger | goes back\n"); copied = WENT_BACK;
+  :: atomic { copied == NO_COPY && row[1] == NO_ROW && beat == 0 -> say("@ ledger | is copied\n"); copied = COPY; EACH(TAKE) }
+  :: atomic { copied == COPY && row[1] == NO_ROW && (BACK != 3 || beat == 1) -> say("@ ledger | goes back\n"); copied = WENT_BACK;
        if
        :: BACK != 3 || !WITHOUT(WORKERS_SEE_BEATS) -> epoch++
-       :: BACK == 3 && (toldBeat[0] > c_beat || WITHOUT(WORKERS_SEE_BEATS))
+       :: BACK == 3 && (resets == RESETS && toldBeat[0] > 0 && CALLED_LATER(0) && CALLED_LATER(1) || WITHOUT(WORKERS_SEE_BEATS)) -> resets = 0
        fi;
        EACH(PUT); letGo[0] = 0; listed = 0; fall = 0; whole = 1; withinHour = 0; sinceFreed = 0; sinceWindow[0] = 0; forget_words();
        recovering = (BACK == 2) }

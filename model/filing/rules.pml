@@ -7,13 +7,13 @@
 #define NEW_NUMBER 5           /* attempt n does not exist */
 #define ONE_IN_DOUBT 6         /* no other attempt is sending, unknown or accepted (a key) */
 #define SAME_EPOCH 7           /* the ledger's epoch is that of the told step */
-#define BEAT_NO_LOWER 8        /* its beat is no lower */
+#define BEAT_IS_KNOWN 8        /* the beat of the told step is one that the ledger has */
 #define NOT_RECOVERING 9       /* the ledger is not recovering */
 #define READ_WITHIN_HOUR 10    /* the certificates were read whole at most an hour ago */
 #define READ_SINCE_FREED 11    /* that reading began after the last row of the mapping was freed */
 #define EQUAL_STANDS 12        /* no equal certificate that is nobody's, whatever its age */
 #define AGREEING_STANDS 13     /* once freed: no certificate of the document that is nobody's and newer than the first mark */
-#define UNREAD_STANDS 14       /* certificates that cannot be read stand against a send */
+#define READ_WHOLE 14          /* a reading of a part is none */
 #define TWO_LET_GO 15          /* two persons let go what stands against a send */
 #define ONLY_WHAT_WAS_SHOWN 16 /* what two persons let go is exactly what both were shown */
 #define WRITE_IN_TIME 17       /* nothing is written past the time-out */
@@ -24,6 +24,8 @@
 #define REFUSED_AFTER_NOT_FILED 23 /* nor is a refusal of the content after a not_filed attempt */
 #define LATE_ACCEPTANCE 24     /* a late acceptance makes the attempt accepted, and holds its row */
 #define LATE_BESIDE_ANOTHER 25 /* ... but where another attempt is in doubt it only stores its request */
+#define LATE_WORDS 27          /* words like "duplicate" that come late hold the row again */
+#define STORED_REQUEST_COUNTS 28 /* ... until that one was not sent or is refused: then the request, or late words, count for their own attempt */
 #define ID_OF_ANOTHER 26       /* a request id that another attempt has accepts nothing */
 /* adoption of a certificate */
 #define ADOPT_AFTER_WINDOW 30  /* in a reading that began after the settle time */
@@ -59,6 +61,7 @@
 #define TOLD_REMEMBERED 70     /* the run remembers what it was told to send */
 #define TOLD_EPOCH 71          /* and compares the epoch since */
 #define TOLD_BEAT 72           /* and the beat */
+#define BEATS_HAVE_NAMES 82    /* beats have names: one that was lost is not known again when their number is reached again */
 #define FINDING_STICKS 73      /* that the ledger went back sticks to the run until the attempt was inserted */
 #define ANOTHER_RUN 74         /* a run that is another, and finds another epoch, makes the next attempt unknown */
 #define ANOTHER_RUN_STICKS 75  /* it checks this until it was itself told to send */
