@@ -13,20 +13,11 @@
  * - BACK: the ledger goes back once, to a copy. 1 fail-over, which loses less than a settle time; 2 a restore that somebody
  *   declares; 3 a disk snapshot with the same epoch: a worker that saw a later beat lives, or the run was told at one.
  *
- * A rule of the core is a line of the list below: -DMUTANT=NAME (and -DALSO=NAME) takes it away. run.mjs knows what then happens.
+ * Each rule of the core is a line of rules.pml: -DMUTANT=NAME (and -DALSO=NAME) takes it away. run.mjs shows what then happens.
  */
 
 #include "rules.pml"
 
-#ifndef MUTANT
-#define MUTANT 0
-#endif
-#ifndef ALSO
-#define ALSO 0
-#endif
-#ifndef GOAL
-#define GOAL 0
-#endif
 #define WITHOUT(rule) (MUTANT == rule || ALSO == rule)
 #define RULE(rule, condition) (WITHOUT(rule) || (condition))
 /* What must be reachable, so that a run that holds is not empty: run.mjs expects that GOAL=n is met. */
@@ -35,47 +26,31 @@
 #define promise(holds, text) if :: holds :: else -> printf(text); assert(false) fi
 
 /* ---- the ledger ---- */
+mtype = { PLANNED, SENT, CERTIFIED, REJECTED, RELEASED };                  /* rows */
+mtype = { SENDING, UNKNOWN, ACCEPTED, REFUSED, NOT_SENT, NOT_FILED };     /* verdicts */
+#define NONE 0
 #define FILING_OF(a) ((a) >> 1)
 #define A1(f) ((f) * 2)               /* the attempts of filing f */
 #define A2(f) ((f) * 2 + 1)
-#define NO_ROW 0
-#define PLANNED 1
-#define SENT 2
-#define CERTIFIED 3
-#define REJECTED 4
-#define RELEASED 5
-#define HELD(f) (row[f] >= PLANNED && row[f] <= CERTIFIED)
 #define FREED(f) (row[f] == REJECTED || row[f] == RELEASED)
-#define NO_ATTEMPT 0
-#define SENDING 1
-#define UNKNOWN 2
-#define ACCEPTED 3
-#define REFUSED 4
-#define NOT_SENT 5
-#define NOT_FILED 6
-#define IN_DOUBT(a) (verdict[a] >= SENDING && verdict[a] <= ACCEPTED)
+#define IN_DOUBT(a) (verdict[a] == SENDING || verdict[a] == UNKNOWN || verdict[a] == ACCEPTED)
 #define ANY_IN_DOUBT(f) (IN_DOUBT(A1(f)) || IN_DOUBT(A2(f)))
 #define DOUBTFUL(f) (IN_DOUBT(A1(f)) -> A1(f) : A2(f))
-#define CARRIED(a) (verdict[a] != NO_ATTEMPT && verdict[a] != NOT_SENT)
+#define CARRIED(a) (verdict[a] != NONE && verdict[a] != NOT_SENT)
 #define LATEST(f) (CARRIED(A2(f)) -> A2(f) : A1(f))
-#define TRIED(f) (verdict[A1(f)] != NO_ATTEMPT || verdict[A2(f)] != NO_ATTEMPT)
-#define NEXT(f) (verdict[A2(f)] != NO_ATTEMPT -> 3 : (verdict[A1(f)] != NO_ATTEMPT -> 2 : 1))
+#define TRIED(f) (verdict[A1(f)] != NONE || verdict[A2(f)] != NONE)
+#define NEXT(f) (verdict[A2(f)] != NONE -> 3 : (verdict[A1(f)] != NONE -> 2 : 1))
 
 /* Certificates, and evidence: one bit each. A certificate of the mapping is a send's own (bits 0 to 2) or filed by hand. */
 #define OWN(e) (1 << (e))
 #define ALL_OWN 7
 #define HAND 8
 #define FOREIGN 16
-#define ALL_CERTIFICATES 31
 #define FELL 32
 #define UNREAD 64
 #define SPOKEN 128
 #define COUNT(m) (((m) & 1) + (((m) >> 1) & 1) + (((m) >> 2) & 1) + (((m) >> 3) & 1) + (((m) >> 4) & 1))
-#if UNLIKE
-#define EQUAL FOREIGN
-#else
-#define EQUAL ALL_CERTIFICATES
-#endif
+#define EQUAL (UNLIKE -> FOREIGN : 31)
 #define FAILED_BY_HAND 4              /* a request of somebody else that Errored; request e + 1 is that of send e */
 
 byte row[2]; bit ended[2]; bit approved[2];
@@ -90,72 +65,48 @@ byte given, about; byte shown[2];     /* words of persons: who has spoken, about
 byte epoch, beat; bit recovering; byte afterRestore; byte moveEpoch[2];
 
 /* ---- runs: what a run remembers ---- */
-byte told[2], toldEpoch[2], toldBeat[2]; bit sticks[2]; bit another[2];
-byte resets = RESETS;
+byte told[2], toldEpoch[2], toldBeat[2]; bit sticks[2]; bit another[2]; byte resets = RESETS;
 
 /* ---- executions of the submit activity ---- */
-#define FREE 0
-#define CALLED 1
-#define MARKED 2
-#define WRITTEN 3
-#define ANSWERED 4
-#define DONE 5
+mtype = { CALLED, MARKED, WRITTEN, ANSWERED, DONE };
+/* PASSES: refused for now (budget, credentials, access). NO_BYTE: the sender's own word. */
+mtype = { ACCEPTS, ACCEPTS_OTHER_ID, REFUSES, PASSES, DUPLICATE, NO_BYTE };
 byte stage[3], attempt[3], nextEpoch[3], nextBeat[3], answer[3], because[3], erredBecause[3];
-#define ACCEPTS 1
-#define ACCEPTS_OTHER_ID 2
-#define REFUSES 3
-#define PASSES 4                      /* refused for now: budget, credentials, access */
-#define DUPLICATE 5
-#define NO_BYTE 6                     /* the sender's own word */
 
 /* ---- the world ---- */
-#define FLYING 1
-#define NOTHING 2
-#define TAKEN 3
-#define BAD 4                         /* accepted, and Errored in the end */
-#define PROCESSED 1
-#define ERRED 2
-#define ERRED_AS_DUPLICATE 3
+mtype = { FLYING, NOTHING, TAKEN, BAD };                                   /* fates; BAD: accepted, and Errored in the end */
+mtype = { PROCESSED, ERRED, ERRED_AS_DUPLICATE };                          /* statuses */
+mtype = { BY_STRANGER, OURS_ON_ITS_WAY, OURS_CERTIFIED };                  /* the use elsewhere */
+mtype = { CLOCK, BEATS, SHORT };                                           /* what runs ahead */
+mtype = { COPY, TOO_OLD, WENT_BACK };                                      /* the copy of the ledger */
 byte fate[3], status[3];
 byte issued, used;                    /* certificates that show; uses of the balance */
 byte late, erredFirst;                /* sends that the world's exceptions were made for */
 byte mustSee, spoken;                 /* certificates that the last reading before a send has to see; sends that the service spoke of */
-bit failedByHand; bit abandoned;
-byte elsewhere; byte jumped;
+bit failedByHand, abandoned; byte elsewhere, jumped;
 #define USE_ELSEWHERE 16
-#define BY_STRANGER 1
-#define OURS_ON_ITS_WAY 2
-#define OURS_CERTIFIED 3
-#define CLOCK 1
-#define BEATS 2
-#define SHORT 3
 
 #define TAKEN_OF(e) (fate[e] == TAKEN -> OWN(e) : 0)
 #define ALL_TAKEN (TAKEN_OF(0) | TAKEN_OF(1) | TAKEN_OF(2))
 #define NOT_KNOWABLE(e) (((late & ~spoken) | erredFirst) & OWN(e))
 #define EXCUSED(e) (NOT_KNOWABLE(e) & ~mustSee)
-#define FALLEN (COUNT(used) - (elsewhere == OURS_CERTIFIED -> 1 : 0))
+#define FALLEN (used & ~base & ~certificate[0] & ~certificate[1] & (elsewhere == OURS_CERTIFIED -> 15 : 255)) /* and certified on nothing of ours */
 
 /* ---- copy of the ledger ---- */
 byte copied;
-#define NO_COPY 0
-#define COPY 1
-#define WENT_BACK 2
-#define TOO_OLD 3
 /* The copy has beat 0, what is lost has beat 1, and the beats afterwards are others, whatever their numbers. */
 #define IS_LOST_BEAT(b) (copied == WENT_BACK && (b) == 1 && (beat != 2 || !WITHOUT(BEATS_HAVE_NAMES)))
 #if BACK
-byte c_row, c_verdict[2], c_request[2], c_marker[2], c_certificate, c_base, c_beat, c_move; bit c_ended, c_named[2], c_words[2], c_window;
+byte c_row, c_verdict[2], c_request[2], c_marker[2], c_certificate, c_base, c_beat, c_move; bit c_ended, c_window;
 #define EACH(copy) copy(row[0], c_row); copy(ended[0], c_ended); copy(verdict[0], c_verdict[0]); copy(verdict[1], c_verdict[1]); \
   copy(request[0], c_request[0]); copy(request[1], c_request[1]); copy(marker[0], c_marker[0]); copy(marker[1], c_marker[1]); \
-  copy(named[0], c_named[0]); copy(named[1], c_named[1]); copy(words[0], c_words[0]); copy(words[1], c_words[1]); \
   copy(certificate[0], c_certificate); copy(base, c_base); copy(beat, c_beat); copy(moveEpoch[0], c_move); copy(windowOver[0], c_window)
 #define CALLED_LATER(e) (stage[e] != CALLED || nextBeat[e] > 0)
 #define TAKE(from, to) to = from
 #define PUT(to, from) to = from; from = 0
 #endif
 
-/* ---- what the promises are ---- */
+/* ---- the promises ---- */
 /* Nothing that may have arrived is forgotten: its row is sent or certified, unless nobody could know. */
 #define REMEMBERED(e) (fate[e] != FLYING && fate[e] != TAKEN || row[FILING_OF(attempt[e])] == SENT || \
   row[FILING_OF(attempt[e])] == CERTIFIED || (certificate[0] | certificate[1]) & OWN(e) || NOT_KNOWABLE(e) || \
@@ -200,10 +151,10 @@ inline free_row(f, state) {
   row[f] = state; ended[f] = (state != PLANNED);
   sinceFreed = 0; mustSee = mustSee | issued; forget_words()
 }
-/* It was sent after all. What is planned on the same mapping stops; the send conditions see to it all the same. */
+/* It was sent after all. */
 inline hold_again(f) {
   row[f] = SENT; ended[f] = 0; forget_words();
-  if :: row[1 - (f)] == PLANNED -> row[1 - (f)] = RELEASED; ended[1 - (f)] = 1 :: else fi
+  if :: row[1 - (f)] == PLANNED && !WITHOUT(STOPS_PLANNED) -> row[1 - (f)] = RELEASED; ended[1 - (f)] = 1 :: else fi
 }
 inline certify(f, c) {
   promise((c) != FOREIGN, "@ broken | certified by a certificate of another IRM\n");
@@ -232,10 +183,7 @@ inline insert_unknown(a, f) {
 inline adopt(f) {
   if
   :: MAY_ADOPT(f) -> verdict[DOUBTFUL(f)] = ACCEPTED; say("@ ledger | adopts a certificate\n"); reached(1);
-     if
-     :: WITHOUT(ADOPT_AS_MANY) && (CANDIDATES & FOREIGN) -> certify(f, FOREIGN)
-     :: else -> certify(f, LOWEST(CANDIDATES))
-     fi
+     certify(f, (WITHOUT(ADOPT_AS_MANY) && (CANDIDATES & FOREIGN) -> FOREIGN : LOWEST(CANDIDATES)))
   :: else
   fi
 }
@@ -252,9 +200,9 @@ inline read(certificates, isWhole) {
   listed = listed | (certificates); whole = isWhole; sinceDecision = 1;
   if :: isWhole || WITHOUT(READ_WHOLE) -> withinHour = 1; sinceFreed = 1; if :: afterRestore == 2 -> afterRestore = 0 :: else fi :: else fi;
   sinceWindow[0] = WINDOW_OVER(0); sinceWindow[1] = WINDOW_OVER(1);
-  fall = (FALLEN > base -> FALLEN - base : 0);
+  fall = COUNT(FALLEN);
   if :: !TRIED(0) && !TRIED(1) -> old = listed :: else fi;
-  if :: isWhole && row[0] != SENT && row[1] != SENT -> base = FALLEN; fall = 0 :: else fi;
+  if :: isWhole && row[0] != SENT && row[1] != SENT -> base = used; fall = 0 :: else fi;
   adopt(0); adopt(1); learn_certificate(0); learn_certificate(1);
   if :: isWhole -> promise(!(listed & ALL_TAKEN & ~certificate[0] & ~certificate[1]) || !FREED(0) || row[1] == SENT || FREED(1) && !TRIED(1) || copied == WENT_BACK, "@ broken | a certificate of ours is read, and its row stays free\n") :: else fi
 }
@@ -264,7 +212,7 @@ inline read(certificates, isWhole) {
 #define MAY_SEND(e, a, f) ( \
      RULE(NOT_ENDED, !ended[f]) && RULE(ROWS_PLANNED, row[f] == PLANNED) && RULE(APPROVED, approved[f]) \
   && RULE(NOBODY_ELSE, HOLDS_ALONE(f)) \
-  && RULE(NEW_NUMBER, verdict[a] == NO_ATTEMPT) && RULE(ONE_IN_DOUBT, !ANY_IN_DOUBT(f)) \
+  && RULE(NEW_NUMBER, verdict[a] == NONE) && RULE(ONE_IN_DOUBT, !ANY_IN_DOUBT(f)) \
   && RULE(SAME_EPOCH, nextEpoch[e] == epoch) && RULE(BEAT_IS_KNOWN, !IS_LOST_BEAT(nextBeat[e])) \
   && RULE(NOT_RECOVERING, !recovering) && RULE(READ_AFTER_RESTORE, afterRestore == 0) \
   && (READ || letGo[f] & UNREAD) && NOT_LET_GO(f) == 0)
@@ -277,7 +225,7 @@ active [NE] proctype execution() {
 #define a attempt[e]
 #define f FILING_OF(attempt[e])
   do
-  :: atomic { stage[e] == CALLED && row[f] != NO_ROW && MAY_SEND(e, a, f) ->
+  :: atomic { stage[e] == CALLED && row[f] != NONE && MAY_SEND(e, a, f) ->
        say("@ sender | begins to send\n");
        promise(approved[f] && !abandoned, "@ broken | a filing is sent that nobody approved, or that was abandoned\n");
        check_mark(e); stage[e] = MARKED; verdict[a] = SENDING; marker[a] = e + 1; row[f] = SENT; ended[f] = 0; letGo[f] = 0; moveEpoch[f] = epoch;
@@ -287,7 +235,7 @@ active [NE] proctype execution() {
        :: WITHOUT(OWN_MARK_ALONE) && (verdict[a] == SENDING || verdict[a] == UNKNOWN) -> verdict[a] = NOT_SENT; row[f] = PLANNED; check()
        :: else
        fi;
-       stage[e] = FREE; attempt[e] = 0; nextEpoch[e] = 0; nextBeat[e] = 0 }
+       stage[e] = NONE; attempt[e] = 0; nextEpoch[e] = 0; nextBeat[e] = 0 }
   :: atomic { stage[e] == MARKED && !(LOST && e == 0) -> say("@ sender | writes the request\n");
        check_write(e); stage[e] = WRITTEN; fate[e] = FLYING;
        if :: a == A2(0) -> reached(3) :: a >= A1(1) -> reached(4) :: else fi; check() }
@@ -299,26 +247,22 @@ active [NE] proctype execution() {
        :: fate[e] = BAD; answer[e] = ACCEPTS; status[e] = ERRED; erredBecause[e] = (LATE -> ALL_TAKEN : 0)
        :: fate[e] = NOTHING; stage[e] = DONE
        :: WITHOUT(CUT_IS_UNKNOWN) -> fate[e] = TAKEN; answer[e] = NO_BYTE
-#if WORDS
-       :: fate[e] = NOTHING; answer[e] = PASSES
-       :: because[e] = ALL_TAKEN; fate[e] = NOTHING; answer[e] = REFUSES        /* its content, or no amount is left since another one was taken */
-       :: fate[e] = TAKEN; answer[e] = DUPLICATE; because[e] = ALL_TAKEN        /* of itself: a proxy wrote it twice */
-       :: ALL_TAKEN != 0 -> because[e] = ALL_TAKEN; fate[e] = NOTHING; answer[e] = DUPLICATE
-#endif
-#if OTHER_IDS
-       :: e > 0 && (request[0] == 1 || request[1] == 1) && attempt[0] != a -> fate[e] = TAKEN; answer[e] = ACCEPTS_OTHER_ID
-#endif
+       :: WORDS -> fate[e] = NOTHING; answer[e] = PASSES
+       :: WORDS -> because[e] = ALL_TAKEN; fate[e] = NOTHING; answer[e] = REFUSES   /* its content, or no amount is left since another one was taken */
+       :: WORDS -> fate[e] = TAKEN; answer[e] = DUPLICATE; because[e] = ALL_TAKEN   /* of itself: a proxy wrote it twice */
+       :: WORDS && ALL_TAKEN != 0 -> because[e] = ALL_TAKEN; fate[e] = NOTHING; answer[e] = DUPLICATE
+       :: OTHER_IDS && e > 0 && (request[0] == 1 || request[1] == 1) && attempt[0] != a -> fate[e] = TAKEN; answer[e] = ACCEPTS_OTHER_ID
        fi }
   :: atomic { stage[e] == ANSWERED -> say("@ sender | dies with the answer\n"); stage[e] = DONE; answer[e] = 0; because[e] = 0 }
   /* The answer is stored, whatever the verdict is by then. */
-  :: atomic { stage[e] == ANSWERED && row[f] != NO_ROW -> say("@ sender | stores the answer\n"); stage[e] = DONE;
+  :: atomic { stage[e] == ANSWERED && row[f] != NONE -> say("@ sender | stores the answer\n"); stage[e] = DONE;
        spoken = spoken | because[e]; because[e] = 0;
        if
-       :: verdict[a] == NO_ATTEMPT ->
-          recovering = !WITHOUT(ANSWER_IS_FINDING);
+       :: verdict[a] == NONE ->
           if
-          :: answer[e] == ACCEPTS && !ANY_IN_DOUBT(f) && !WITHOUT(ANSWER_IS_FINDING) -> insert_unknown(a, f); verdict[a] = ACCEPTED; request[a] = e + 1; ended[f] = 0
-          :: else
+          :: WITHOUT(ANSWER_IS_FINDING)
+          :: else -> recovering = 1;
+             if :: answer[e] == ACCEPTS && !ANY_IN_DOUBT(f) -> insert_unknown(a, f); verdict[a] = ACCEPTED; request[a] = e + 1; ended[f] = 0 :: else fi
           fi
        :: verdict[a] == SENDING || verdict[a] == UNKNOWN ->
           if
@@ -349,11 +293,10 @@ active [NE] proctype execution() {
 #define COULD_BE_SENT(f) (row[f] == PLANNED && !ended[f] && !ANY_IN_DOUBT(f))
 #define TIME_WENT_BACK(f) (!WITHOUT(TOLD_EPOCH) && toldEpoch[f] != epoch || !WITHOUT(TOLD_BEAT) && IS_LOST_BEAT(toldBeat[f]) || sticks[f])
 #define TOLD(f) (A1(f) + told[f] - 1)
-#define IS_MISSING(f) (told[f] > 0 && verdict[TOLD(f)] == NO_ATTEMPT && !WITHOUT(TOLD_REMEMBERED))
+#define IS_MISSING(f) (told[f] > 0 && verdict[TOLD(f)] == NONE && !WITHOUT(TOLD_REMEMBERED))
 #define LAST_ATTEMPT(f) ((f) == 0 -> ATTEMPTS : 1)
-#define SLOT (stage[0] == FREE -> 0 : (NE > 1 && stage[1] == FREE -> 1 : (NE > 2 && stage[2] == FREE -> 2 : 3)))
+#define SLOT (stage[0] == NONE -> 0 : (NE > 1 && stage[1] == NONE -> 1 : (NE > 2 && stage[2] == NONE -> 2 : 3)))
 byte slot;
-inline note_time(f) { toldEpoch[f] = epoch; toldBeat[f] = beat }
 
 #define ASKS(f) (row[f] == SENT && (verdict[DOUBTFUL(f)] == UNKNOWN && RULE(NOT_FILED_WINDOW, WINDOW_OVER(f)) \
   || verdict[DOUBTFUL(f)] == ACCEPTED && RULE(DENIAL_WINDOW, WINDOW_OVER(f))))
@@ -364,8 +307,7 @@ inline note_time(f) { toldEpoch[f] = epoch; toldBeat[f] = beat }
 /* Whether person p says that it was not filed. */
 #define SEES_IT(f) ((issued | used) & (ALL_OWN | HAND) & ~certificate[0] & ~certificate[1] || (SHOW(f) & SPOKEN) && windowOver[f] && ALL_TAKEN != 0)
 #define WOULD_SAY(p, f) (p == 1 && LIES || !SEES_IT(f))
-#define COVERED(p, m) (((m) & ~shown[p]) == 0)
-#define BOTH(m) (given == 3 && RULE(SHOWN_TO_BOTH, COVERED(0, m) && COVERED(1, m)))
+#define BOTH(m) (given == 3 && RULE(SHOWN_TO_BOTH, ((m) & ~(shown[0] & shown[1])) == 0))
 inline speak(p, f) {
   if :: about != QUESTION(f) -> forget_words(); about = QUESTION(f) :: else fi;
   given = given | (1 << p); shown[p] = SHOW(f); sinceDecision = 0
@@ -375,7 +317,7 @@ active [1 + CORRECTION] proctype filing() {
 #define f (_pid - NE)
   do
   /* the run asks what is next: first whether the ledger still knows what it told */
-  :: atomic { row[f] != NO_ROW ->
+  :: atomic { row[f] != NONE ->
        slot = SLOT;
        if
        :: IS_MISSING(f) && TIME_WENT_BACK(f) && COULD_BE_SENT(f) -> say("@ run | the ledger went back: the attempt is unknown\n");
@@ -396,7 +338,7 @@ active [1 + CORRECTION] proctype filing() {
              fi
           fi
        fi;
-       note_time(f); slot = 0; check() }
+       toldEpoch[f] = epoch; toldBeat[f] = beat; slot = 0; check() }
   :: atomic { resets > 0 && told[f] > 0 -> say("@ person | resets or replaces the run\n"); resets--;
        told[f] = 0; toldEpoch[f] = 0; toldBeat[f] = 0; sticks[f] = 0;
        if :: another[f] = !WITHOUT(ANOTHER_RUN) :: WITHOUT(RESET_IS_ANOTHER) fi }
@@ -405,9 +347,10 @@ active [1 + CORRECTION] proctype filing() {
 
   /* the settle time since the last mark of the filing */
 #define HAS_SHOWN(e) (FILING_OF(attempt[e]) != f || fate[e] != FLYING && (fate[e] != TAKEN || (issued | late | (FOREIGNERS -> 0 : used)) & OWN(e)))
-#define GIVES_UP(e) if :: stage[e] == MARKED && FILING_OF(attempt[e]) == f && !WITHOUT(WRITE_IN_TIME) -> stage[e] = DONE; fate[e] = NOTHING :: else fi
+#define GIVES_UP(e) if :: stage[e] == MARKED && !WITHOUT(WRITE_IN_TIME) -> stage[e] = DONE; fate[e] = NOTHING :: else fi
   :: atomic { ANY_IN_DOUBT(f) && !windowOver[f] && HAS_SHOWN(0) && HAS_SHOWN(1) && HAS_SHOWN(2) -> say("@ time | the settle time is over\n");
-       GIVES_UP(0); GIVES_UP(1); GIVES_UP(2); windowOver[f] = 1; jumped = 0; sinceDecision = 0;
+       if :: FILING_OF(attempt[0]) == f -> GIVES_UP(0) :: else fi; if :: FILING_OF(attempt[1]) == f -> GIVES_UP(1) :: else fi; if :: FILING_OF(attempt[2]) == f -> GIVES_UP(2) :: else fi;
+       windowOver[f] = 1; jumped = 0; sinceDecision = 0;
        if :: BACK == 1 && copied == COPY -> copied = TOO_OLD :: else fi }
 
   /* follow: every request of the filing is polled */
@@ -424,8 +367,7 @@ active [1 + CORRECTION] proctype filing() {
 /* An Errored that came because another one was taken. */
 #define HEAR(x) if :: request[x] > 0 && request[x] < FAILED_BY_HAND && status[request[x] - 1] == ERRED -> spoken = spoken | erredBecause[request[x] - 1] :: else fi
   :: atomic { row[f] == SENT && (request[A1(f)] || request[A2(f)]) -> say("@ ledger | follows the requests\n");
-       HEAR(A1(f)); HEAR(A2(f));
-       POLL(A1(f)); POLL(A2(f)); check() }
+       HEAR(A1(f)); HEAR(A2(f)); POLL(A1(f)); POLL(A2(f)); check() }
 
   /* persons: not filed, or let it go */
   :: atomic { (ASKS(f) || WAITS(f)) && !HAS_SPOKEN(0) && WOULD_SAY(0, f) -> say("@ person 0 | not filed\n"); speak(0, f) }
@@ -434,7 +376,7 @@ active [1 + CORRECTION] proctype filing() {
        (RULE(TWO_AGAINST_EVIDENCE, EVIDENCE(f) == 0) || BOTH(EVIDENCE(f))) -> say("@ ledger | not filed\n");
        slot = DOUBTFUL(f); verdict[slot] = NOT_FILED; letGo[f] = EVIDENCE(f);
        if
-       :: slot == A1(f) && f == 0 && ATTEMPTS > 1 && verdict[A2(f)] == NO_ATTEMPT && RULE(WORDS_END_IT, !words[slot]) -> free_row(f, PLANNED)
+       :: slot == A1(f) && f == 0 && ATTEMPTS > 1 && verdict[A2(f)] == NONE && RULE(WORDS_END_IT, !words[slot]) -> free_row(f, PLANNED)
        :: free_row(f, RELEASED)
        fi;
        slot = 0; check() }
@@ -443,20 +385,18 @@ active [1 + CORRECTION] proctype filing() {
   /* filed: a certificate that two persons name, so one that is right; or a request */
   :: atomic { (ASKS(f) || WAITS(f)) && (NOBODYS & (ALL_OWN | HAND) || WITHOUT(TWO_NAME) && NOBODYS) -> say("@ persons | name a certificate\n");
        if :: ANY_IN_DOUBT(f) -> verdict[DOUBTFUL(f)] = ACCEPTED :: else fi;
-       if :: NOBODYS & (ALL_OWN | HAND) -> certify(f, LOWEST(NOBODYS)) :: else -> certify(f, FOREIGN) fi }
+       certify(f, LOWEST(NOBODYS)) }
   :: atomic { row[f] == SENT && verdict[DOUBTFUL(f)] == UNKNOWN && request[DOUBTFUL(f)] == 0 && failedByHand -> say("@ person | names a request that Errored\n");
        request[DOUBTFUL(f)] = FAILED_BY_HAND; named[DOUBTFUL(f)] = 1; forget_words() }
-#if APPROVALS
-  :: atomic { row[f] == PLANNED && !approved[f] -> say("@ person | approves\n"); approved[f] = 1 }
-  :: atomic { row[f] == PLANNED && !TRIED(f) -> say("@ person | abandons\n"); row[f] = RELEASED; ended[f] = 1; abandoned = 1 }
-#endif
+  :: atomic { APPROVALS && row[f] == PLANNED && !approved[f] -> say("@ person | approves\n"); approved[f] = 1 }
+  :: atomic { APPROVALS && row[f] == PLANNED && !TRIED(f) -> say("@ person | abandons\n"); row[f] = RELEASED; ended[f] = 1; abandoned = 1 }
   od
 #undef f
 }
 
 /* ---- the rest: the service, time, other people, readings, and the ledger itself ---- */
 active proctype world() {
-  row[0] = (BACK == 2 -> NO_ROW : PLANNED); approved[0] = !APPROVALS; approved[1] = 1;
+  row[0] = (BACK == 2 -> NONE : PLANNED); approved[0] = !APPROVALS; approved[1] = 1;
   do
 #define SERVICE(e) \
   :: atomic { fate[e] == TAKEN && !(issued & OWN(e)) -> say("@ service | a certificate is issued\n"); issued = issued | OWN(e); status[e] = PROCESSED; \
@@ -466,15 +406,12 @@ active proctype world() {
   :: atomic { ERRED_FIRST && erredFirst == 0 && fate[e] == TAKEN && status[e] == 0 && !(issued & OWN(e)) -> say("@ service | status: Errored, which does not stay\n"); \
        if :: erredFirst = OWN(e); status[e] = ERRED :: WORDS -> status[e] = ERRED_AS_DUPLICATE fi }
   SERVICE(0)
-#if NE > 1
   SERVICE(1)
-#endif
-#if NE > 2
   SERVICE(2)
-#endif
   :: atomic { HANDS && withinHour && stage[0] != MARKED && stage[1] != MARKED && stage[2] != MARKED -> say("@ time | an hour passes, with all that comes by hand\n");
        withinHour = 0; if :: !((letGo[0] | letGo[1]) & UNREAD) -> mustSee = mustSee | issued :: else fi }
-  :: atomic { afterRestore == 1 && fate[0] != FLYING && fate[1] != FLYING && fate[2] != FLYING && (ALL_TAKEN & ~issued) == 0 -> say("@ time | a settle time since the restore\n"); afterRestore = 2 }
+  :: atomic { BACK == 2 && afterRestore == 1 && fate[0] != FLYING && fate[1] != FLYING && fate[2] != FLYING && (ALL_TAKEN & ~issued) == 0 -> say("@ time | a settle time since the restore\n");
+       GIVES_UP(0); GIVES_UP(1); GIVES_UP(2); afterRestore = 2 }
   :: atomic { JUMPS && jumped == 0 && TRIED(0) && !windowOver[0] -> say("@ time | one measure runs ahead\n");
        if :: jumped = CLOCK :: jumped = BEATS :: jumped = SHORT fi }
   :: atomic { BACK == 3 && beat < (copied == WENT_BACK -> 2 : 1) -> say("@ time | a beat\n"); beat = (copied == WENT_BACK -> 2 : 1) }
@@ -487,18 +424,14 @@ active proctype world() {
   :: atomic { elsewhere == OURS_ON_ITS_WAY -> say("@ ledger | the other document is certified\n"); used = used | USE_ELSEWHERE; elsewhere = OURS_CERTIFIED }
   /* readings */
   :: atomic { say("@ ledger | reads everything\n"); read(issued, 1); check() }
-#if PARTS
-  :: atomic { say("@ ledger | reads a part\n"); if :: read(issued & FOREIGN, 0) :: read(issued & (ALL_OWN | HAND), 0) :: read(0, 0) fi; check() }
-#endif
+  :: atomic { PARTS -> say("@ ledger | reads a part\n"); if :: read(issued & FOREIGN, 0) :: read(issued & (ALL_OWN | HAND), 0) :: read(0, 0) fi; check() }
   /* a filing is recorded; a correction takes a freed row over */
-  :: atomic { row[0] == NO_ROW && copied != WENT_BACK -> say("@ ledger | records the filing\n"); row[0] = PLANNED; moveEpoch[0] = epoch }
-#if CORRECTION
-  :: atomic { row[1] == NO_ROW && (FREED(0) || row[0] == NO_ROW && copied == WENT_BACK) -> say("@ ledger | records another filing of the mapping\n");
+  :: atomic { row[0] == NONE && copied != WENT_BACK -> say("@ ledger | records the filing\n"); row[0] = PLANNED; moveEpoch[0] = epoch }
+  :: atomic { CORRECTION && row[1] == NONE && (FREED(0) || row[0] == NONE && copied == WENT_BACK) -> say("@ ledger | records another filing of the mapping\n");
        row[1] = PLANNED; moveEpoch[1] = epoch }
-#endif
 #if BACK
-  :: atomic { copied == NO_COPY && row[1] == NO_ROW && beat == 0 -> say("@ ledger | is copied\n"); copied = COPY; EACH(TAKE) }
-  :: atomic { copied == COPY && row[1] == NO_ROW && (BACK != 3 || beat == 1) -> say("@ ledger | goes back\n"); copied = WENT_BACK;
+  :: atomic { copied == 0 && row[1] == NONE && beat == 0 -> say("@ ledger | is copied\n"); copied = COPY; EACH(TAKE) }
+  :: atomic { copied == COPY && row[1] == NONE && (BACK != 3 || beat == 1) -> say("@ ledger | goes back\n"); copied = WENT_BACK;
        if
        :: BACK != 3 || !WITHOUT(WORKERS_SEE_BEATS) -> epoch++
        :: BACK == 3 && (resets == RESETS && toldBeat[0] > 0 && CALLED_LATER(0) && CALLED_LATER(1) || WITHOUT(WORKERS_SEE_BEATS)) -> resets = 0
@@ -508,7 +441,7 @@ active proctype world() {
   :: atomic { BACK == 2 && recovering -> say("@ person | declares the restore\n"); recovering = 0; afterRestore = 1; withinHour = 0;
        if
        :: row[0] == PLANNED && NEXT(0) <= ATTEMPTS && !WITHOUT(OPEN_IS_UNKNOWN) -> told[0] = NEXT(0); insert_unknown(TOLD(0), 0)
-       :: row[0] == NO_ROW && told[0] > 0 -> row[0] = PLANNED; if :: !WITHOUT(RECORDED_AGAIN_UNKNOWN) -> insert_unknown(TOLD(0), 0) :: else fi
+       :: row[0] == NONE && told[0] > 0 -> row[0] = PLANNED; if :: !WITHOUT(RECORDED_AGAIN_UNKNOWN) -> insert_unknown(TOLD(0), 0) :: else fi
        :: else
        fi }
   :: atomic { BACK != 2 && recovering -> say("@ ledger | the comparison finds all\n"); recovering = 0 }

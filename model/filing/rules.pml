@@ -24,6 +24,7 @@
 #define REFUSED_AFTER_NOT_FILED 23 /* nor is a refusal of the content after a not_filed attempt */
 #define LATE_ACCEPTANCE 24     /* a late acceptance makes the attempt accepted, and holds its row */
 #define LATE_BESIDE_ANOTHER 25 /* ... but where another attempt is in doubt it only stores its request */
+#define STOPS_PLANNED 29        /* what is learnt late stops what is planned on the mapping */
 #define LATE_WORDS 27          /* words like "duplicate" that come late hold the row again */
 #define STORED_REQUEST_COUNTS 28 /* ... until that one was not sent or is refused: then the request, or late words, count for their own attempt */
 #define ID_OF_ANOTHER 26       /* a request id that another attempt has accepts nothing */
