@@ -9,7 +9,8 @@
  * - of two persons, person 1 may be wrong (LIES); person 0 says what the portal shows, and, shown a request or words of the
  *   service, what its help desk knows once the settle time is over;
  * - HANDS: somebody files the same mapping by hand. FOREIGNERS: a certificate of another IRM has the same details.
- *   UNLIKE: the certificates of the mapping have another amount. ELSEWHERE: the IRM is used for another document too;
+ *   UNLIKE: the mapping's certificates (1) or the foreign one (2) agree in the document alone. ELSEWHERE: the IRM is used for
+ *   another document too. Where the foreign one is equal, what is taken shows as a certificate;
  * - BACK: the ledger goes back once, to a copy. 1 fail-over, which loses less than a settle time; 2 a restore that somebody
  *   declares; 3 a disk snapshot with the same epoch: a worker that saw a later beat lives, or the run was told at one.
  *
@@ -50,7 +51,7 @@ mtype = { SENDING, UNKNOWN, ACCEPTED, REFUSED, NOT_SENT, NOT_FILED };     /* ver
 #define UNREAD 64
 #define SPOKEN 128
 #define COUNT(m) (((m) & 1) + (((m) >> 1) & 1) + (((m) >> 2) & 1) + (((m) >> 3) & 1) + (((m) >> 4) & 1))
-#define EQUAL (UNLIKE -> FOREIGN : 31)
+#define EQUAL (UNLIKE == 1 -> FOREIGN : (UNLIKE == 2 -> 15 : 31))
 #define FAILED_BY_HAND 4              /* a request of somebody else that Errored; request e + 1 is that of send e */
 
 byte row[2]; bit ended[2]; bit approved[2];
@@ -178,7 +179,7 @@ inline insert_unknown(a, f) {
 #define MAY_ADOPT(f) (row[f] == SENT && verdict[DOUBTFUL(f)] == UNKNOWN && CANDIDATES \
   && RULE(ADOPT_WHOLE, whole) && RULE(ADOPT_AFTER_WINDOW, sinceWindow[f]) \
   && RULE(ADOPT_AS_MANY, COUNT(CANDIDATES) == 1 && row[1 - (f)] != SENT) \
-  && RULE(ADOPT_FALL_EXACT, fall == 1) && RULE(ADOPT_NOTHING_ELSE, elsewhere != BY_STRANGER) \
+  && RULE(ADOPT_FALL_EXACT, fall == 1) && RULE(ADOPT_NOTHING_ELSE, elsewhere != BY_STRANGER && !(NOBODYS & ~old & ~CANDIDATES)) \
   && RULE(ADOPT_NONE_ON_ITS_WAY, elsewhere != OURS_ON_ITS_WAY))
 inline adopt(f) {
   if
@@ -344,9 +345,8 @@ active [1 + CORRECTION] proctype filing() {
        if :: another[f] = !WITHOUT(ANOTHER_RUN) :: WITHOUT(RESET_IS_ANOTHER) fi }
   /* Past the time-outs. That it is not earlier is no matter of safety: nothing follows from unknown before the settle time. */
   :: atomic { verdict[A1(f)] == SENDING || verdict[A2(f)] == SENDING -> say("@ ledger | sending becomes unknown\n"); verdict[DOUBTFUL(f)] = UNKNOWN }
-
   /* the settle time since the last mark of the filing */
-#define HAS_SHOWN(e) (FILING_OF(attempt[e]) != f || fate[e] != FLYING && (fate[e] != TAKEN || (issued | late | (FOREIGNERS -> 0 : used)) & OWN(e)))
+#define HAS_SHOWN(e) (FILING_OF(attempt[e]) != f || fate[e] != FLYING && (fate[e] != TAKEN || (issued | late | (FOREIGNERS && UNLIKE != 2 -> 0 : used)) & OWN(e)))
 #define GIVES_UP(e) if :: stage[e] == MARKED && !WITHOUT(WRITE_IN_TIME) -> stage[e] = DONE; fate[e] = NOTHING :: else fi
   :: atomic { ANY_IN_DOUBT(f) && !windowOver[f] && HAS_SHOWN(0) && HAS_SHOWN(1) && HAS_SHOWN(2) -> say("@ time | the settle time is over\n");
        if :: FILING_OF(attempt[0]) == f -> GIVES_UP(0) :: else fi; if :: FILING_OF(attempt[1]) == f -> GIVES_UP(1) :: else fi; if :: FILING_OF(attempt[2]) == f -> GIVES_UP(2) :: else fi;
@@ -368,7 +368,6 @@ active [1 + CORRECTION] proctype filing() {
 #define HEAR(x) if :: request[x] > 0 && request[x] < FAILED_BY_HAND && status[request[x] - 1] == ERRED -> spoken = spoken | erredBecause[request[x] - 1] :: else fi
   :: atomic { row[f] == SENT && (request[A1(f)] || request[A2(f)]) -> say("@ ledger | follows the requests\n");
        HEAR(A1(f)); HEAR(A2(f)); POLL(A1(f)); POLL(A2(f)); check() }
-
   /* persons: not filed, or let it go */
   :: atomic { (ASKS(f) || WAITS(f)) && !HAS_SPOKEN(0) && WOULD_SAY(0, f) -> say("@ person 0 | not filed\n"); speak(0, f) }
   :: atomic { (ASKS(f) || WAITS(f)) && !HAS_SPOKEN(1) && WOULD_SAY(1, f) -> say("@ person 1 | not filed\n"); speak(1, f) }
@@ -408,8 +407,9 @@ active proctype world() {
   SERVICE(0)
   SERVICE(1)
   SERVICE(2)
-  :: atomic { HANDS && withinHour && stage[0] != MARKED && stage[1] != MARKED && stage[2] != MARKED -> say("@ time | an hour passes, with all that comes by hand\n");
-       withinHour = 0; if :: !((letGo[0] | letGo[1]) & UNREAD) -> mustSee = mustSee | issued :: else fi }
+  :: atomic { HANDS && (withinHour || about > 2 || (letGo[0] | letGo[1]) & UNREAD) && stage[0] != MARKED && stage[1] != MARKED && stage[2] != MARKED ->
+       say("@ time | an hour passes, with all that comes by hand\n"); withinHour = 0; mustSee = mustSee | issued;
+       if :: !WITHOUT(UNREAD_FOR_AN_HOUR) -> letGo[0] = letGo[0] & ~UNREAD; letGo[1] = letGo[1] & ~UNREAD; if :: about > 2 -> forget_words() :: else fi :: else fi }
   :: atomic { BACK == 2 && afterRestore == 1 && fate[0] != FLYING && fate[1] != FLYING && fate[2] != FLYING && (ALL_TAKEN & ~issued) == 0 -> say("@ time | a settle time since the restore\n");
        GIVES_UP(0); GIVES_UP(1); GIVES_UP(2); afterRestore = 2 }
   :: atomic { JUMPS && jumped == 0 && TRIED(0) && !windowOver[0] -> say("@ time | one measure runs ahead\n");

@@ -15,6 +15,7 @@
 #define AGREEING_STANDS 13     /* once freed: no certificate of the document that is nobody's and newer than the first mark */
 #define READ_WHOLE 14          /* a reading of a part is none */
 #define TWO_LET_GO 15          /* two persons let go what stands against a send */
+#define UNREAD_FOR_AN_HOUR 18  /* what is let go unread, and the words for it, hold for an hour */
 #define ONLY_WHAT_WAS_SHOWN 16 /* what two persons let go is exactly what both were shown */
 #define WRITE_IN_TIME 17       /* nothing is written past the time-out */
 /* verdicts */
@@ -36,7 +37,7 @@
 #define ADOPT_NONE_ON_ITS_WAY 34 /* nothing else of ours is on its way on the IRM */
 #define ADOPT_AS_MANY 35       /* as many certificates as rows that they fit */
 #define ADOPT_NEW 36           /* a certificate first seen after the first mark */
-#define ADOPT_EQUAL 37         /* equal in amount too */
+#define ADOPT_EQUAL 37         /* equal, not in the document alone */
 #define TWO_NAME 38            /* two persons name a certificate as the row's */
 /* not filed */
 #define NOT_FILED_WINDOW 40    /* the settle time is over */
