@@ -10,7 +10,7 @@
  *   service, what its help desk knows once the settle time is over;
  * - HANDS: somebody files the same mapping by hand. FOREIGNERS: a certificate of another IRM has the same details.
  *   UNLIKE: the mapping's certificates (1) or the foreign one (2) agree in the document alone. ELSEWHERE: the IRM is used for
- *   another document too. Where the foreign one is equal, what is taken shows as a certificate;
+ *   another document too. Where a foreign one is equal and new, what is taken shows as a certificate;
  * - BACK: the ledger goes back once, to a copy. 1 fail-over, which loses less than a settle time; 2 a restore that somebody
  *   declares; 3 a disk snapshot with the same epoch: a worker that saw a later beat lives, or the run was told at one.
  *
@@ -198,7 +198,7 @@ inline learn_certificate(f) {
   fi
 }
 inline read(certificates, isWhole) {
-  listed = listed | (certificates); whole = isWhole; sinceDecision = 1;
+  listed = listed | (certificates); whole = (isWhole || WITHOUT(READ_WHOLE)); sinceDecision = 1;
   if :: isWhole || WITHOUT(READ_WHOLE) -> withinHour = 1; sinceFreed = 1; if :: afterRestore == 2 -> afterRestore = 0 :: else fi :: else fi;
   sinceWindow[0] = WINDOW_OVER(0); sinceWindow[1] = WINDOW_OVER(1);
   fall = COUNT(FALLEN);
@@ -346,7 +346,7 @@ active [1 + CORRECTION] proctype filing() {
   /* Past the time-outs. That it is not earlier is no matter of safety: nothing follows from unknown before the settle time. */
   :: atomic { verdict[A1(f)] == SENDING || verdict[A2(f)] == SENDING -> say("@ ledger | sending becomes unknown\n"); verdict[DOUBTFUL(f)] = UNKNOWN }
   /* the settle time since the last mark of the filing */
-#define HAS_SHOWN(e) (FILING_OF(attempt[e]) != f || fate[e] != FLYING && (fate[e] != TAKEN || (issued | late | (FOREIGNERS && UNLIKE != 2 -> 0 : used)) & OWN(e)))
+#define HAS_SHOWN(e) (FILING_OF(attempt[e]) != f || fate[e] != FLYING && (fate[e] != TAKEN || (issued | late | (FOREIGNERS && UNLIKE != 2 && !(old & FOREIGN) -> 0 : used)) & OWN(e)))
 #define GIVES_UP(e) if :: stage[e] == MARKED && !WITHOUT(WRITE_IN_TIME) -> stage[e] = DONE; fate[e] = NOTHING :: else fi
   :: atomic { ANY_IN_DOUBT(f) && !windowOver[f] && HAS_SHOWN(0) && HAS_SHOWN(1) && HAS_SHOWN(2) -> say("@ time | the settle time is over\n");
        if :: FILING_OF(attempt[0]) == f -> GIVES_UP(0) :: else fi; if :: FILING_OF(attempt[1]) == f -> GIVES_UP(1) :: else fi; if :: FILING_OF(attempt[2]) == f -> GIVES_UP(2) :: else fi;
