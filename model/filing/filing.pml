@@ -281,9 +281,9 @@ active [NE] proctype execution() {
           fi
        :: verdict[a] == NOT_FILED && SPEAKS_AGAINST(e, a, f) && !WITHOUT(LATE_WORDS) ->
           words[a] = 1; if :: !ANY_IN_DOUBT(f) && row[f] != CERTIFIED -> verdict[a] = UNKNOWN; hold_again(f) :: else fi
-       :: else
+       :: else -> if :: answer[e] == ACCEPTS -> request[a] = e + 1; named[a] = 0 :: else fi
        fi;
-       answer[e] = 0; forget_words(); check() }
+       promise(answer[e] != ACCEPTS || request[a] == e + 1 || recovering, "@ broken | an acceptance is forgotten\n"); answer[e] = 0; forget_words(); check() }
   od
 #undef e
 #undef a
@@ -410,7 +410,7 @@ active proctype world() {
   :: atomic { HANDS && (withinHour || about > 2 || (letGo[0] | letGo[1]) & UNREAD) && stage[0] != MARKED && stage[1] != MARKED && stage[2] != MARKED ->
        say("@ time | an hour passes, with all that comes by hand\n"); withinHour = 0; mustSee = mustSee | issued;
        if :: !WITHOUT(UNREAD_FOR_AN_HOUR) -> letGo[0] = letGo[0] & ~UNREAD; letGo[1] = letGo[1] & ~UNREAD; if :: about > 2 -> forget_words() :: else fi :: else fi }
-  :: atomic { BACK == 2 && afterRestore == 1 && fate[0] != FLYING && fate[1] != FLYING && fate[2] != FLYING && (ALL_TAKEN & ~issued) == 0 -> say("@ time | a settle time since the restore\n");
+  :: atomic { BACK == 2 && afterRestore == 1 && fate[0] != FLYING && fate[1] != FLYING && fate[2] != FLYING && (ALL_TAKEN & ~issued & ~(USES -> used : 0)) == 0 -> say("@ time | a settle time since the restore\n");
        GIVES_UP(0); GIVES_UP(1); GIVES_UP(2); afterRestore = 2 }
   :: atomic { JUMPS && jumped == 0 && TRIED(0) && !windowOver[0] -> say("@ time | one measure runs ahead\n");
        if :: jumped = CLOCK :: jumped = BEATS :: jumped = SHORT fi }

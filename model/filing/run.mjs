@@ -68,6 +68,10 @@ const RUNS = {
   'fail-over, later': [{ NE: 3, BACK: 1, LOST: 1 }, 'after a first attempt'],
   restore: [{ ATTEMPTS: 1, CORRECTION: 1, BACK: 2, RESETS: 1 }, 'the ledger is restored, perhaps without the filing'],
   'restore, two attempts': [{ BACK: 2, RESETS: 1 }, 'the ledger is restored'],
+  'restore, balances': [
+    { ATTEMPTS: 1, BACK: 2, RESETS: 1, USES: 1 },
+    'what was taken may show as a use of the balance alone',
+  ],
   snapshot: [{ ATTEMPTS: 1, BACK: 3, RESETS: 1 }, 'the disk is brought back'],
 };
 
@@ -147,8 +151,8 @@ const NEEDED = {
   RESET_IS_ANOTHER: ['fail-over'],
   WORKERS_SEE_BEATS: ['snapshot'],
   READ_AFTER_RESTORE: ['restore'],
-  OPEN_IS_UNKNOWN: ['restore, two attempts'],
-  RECORDED_AGAIN_UNKNOWN: ['restore'],
+  OPEN_IS_UNKNOWN: ['restore, balances', 'ANOTHER_RUN'],
+  RECORDED_AGAIN_UNKNOWN: ['restore, balances', 'TOLD_REMEMBERED'],
   ANSWER_IS_FINDING: ['fail-over'],
 };
 
@@ -162,6 +166,8 @@ const DOUBLED = {
   ONE_IN_DOUBT: ['two attempts', 'ROWS_PLANNED'],
   NOBODY_ELSE: ['correction', 'STOPS_PLANNED'],
   STOPS_PLANNED: ['correction', 'NOBODY_ELSE'],
+  OPEN_IS_UNKNOWN: ['restore, balances', 'ANOTHER_RUN'],
+  RECORDED_AGAIN_UNKNOWN: ['restore, balances', 'TOLD_REMEMBERED'],
   WORDS_END_IT: ['words', 'EVIDENCE_WORDS'],
 };
 
