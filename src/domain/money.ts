@@ -34,6 +34,11 @@ const EXACT_BELOW = 1e13;
 export const withoutNoise = (value: number): number =>
   Math.abs(value) < EXACT_BELOW ? Number(Number(value.toFixed(DECIMALS)).toPrecision(DIGITS)) + 0 : value;
 
+/** Whether a number holds the value of a text, as far as {@link withoutNoise} keeps it. */
+export function isSameButNoise(text: string, value: number): boolean {
+  return new Money(text).toDecimalPlaces(DECIMALS).equals(withoutNoise(value));
+}
+
 /** The exact sum; `0` of nothing. @throws Error (decimal.js) for text that is no number. */
 export function sumAmounts(amounts: Iterable<Amount>): string {
   let sum = new Money(0);
@@ -70,11 +75,45 @@ export function amountText(amount: Amount | null, currency?: string | null): str
   return amount === null ? null : [formatAmount(amount), currency].filter(Boolean).join(' ');
 }
 
-/** Whether an amount fits the annexure's scale of two decimals without rounding. */
-export function atMostTwoDecimals(amount: Amount): boolean {
+/** Decimals of currencies that do not have two (ISO 4217). */
+const DECIMALS_OF: Readonly<Record<string, number>> = Object.fromEntries([
+  ...['BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'].map((currency) => [currency, 3]),
+  ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'.split(' ').map((currency) => [currency, 0]),
+]);
+
+/** The annexure's scale, which the authority has for every currency. */
+const FILED_DECIMALS = 2;
+
+export const decimalsOf = (currency = ''): number => DECIMALS_OF[currency.trim().toUpperCase()] ?? FILED_DECIMALS;
+
+/** Whether an amount fits the annexure's scale, and the currency's if it has fewer decimals, without rounding. */
+export function isFilable(amount: Amount, currency?: string): boolean {
+  const decimals = Math.min(FILED_DECIMALS, decimalsOf(currency));
   // Fast path for nearly every amount: no decimal is constructed.
-  if (/^\d+(\.\d{1,2})?$/.test(String(amount))) return true;
-  return new Money(amount).decimalPlaces() <= 2;
+  if (decimals === FILED_DECIMALS && /^\d+(\.\d{1,2})?$/.test(String(amount))) return true;
+  return new Money(amount).decimalPlaces() <= decimals;
+}
+
+/** An amount with as many decimals as can be filed, rounded down, because more than the remittance is refused. */
+export function roundedDown(amount: Amount, currency?: string): string {
+  const decimals = Math.min(FILED_DECIMALS, decimalsOf(currency));
+  return new Money(amount).toDecimalPlaces(decimals, Decimal.ROUND_DOWN).toFixed(decimals);
+}
+
+/** How far two figures of one amount lie apart if one was rounded from the bank's three decimals; otherwise nothing. */
+const toleranceOf = (currency: string | undefined): string => (decimalsOf(currency) > FILED_DECIMALS ? '0.005' : '0');
+
+/** Whether `a` is more than `b` by more than rounding explains. */
+export function isMore(a: Amount, b: Amount, currency?: string): boolean {
+  return compareAmounts(a, b) > 0 && compareAmounts(subtractAmounts(a, b), toleranceOf(currency)) > 0;
+}
+
+/** Whether two figures are one amount, of which one may be rounded, or rounded down as {@link roundedDown} says. */
+export function isSameAmount(a: Amount, b: Amount, currency?: string): boolean {
+  if (compareAmounts(a, b) === 0) return true;
+  if (toleranceOf(currency) === '0') return false;
+  const isDown = (one: Amount, other: Amount) => compareAmounts(one, roundedDown(other, currency)) === 0;
+  return (!isMore(a, b, currency) && !isMore(b, a, currency)) || isDown(a, b) || isDown(b, a);
 }
 
 /** The share that banks may deduct as charges: amounts that differ by no more may be the same payment. */

@@ -1,6 +1,6 @@
 import { errorAt, warningAt, type Finding } from '../rules/finding';
 import type { MappingRow } from '../filing/mapping';
-import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
+import { compareAmounts, formatAmount, isMore, subtractAmounts, sumAmounts } from '../money';
 import { rowThatExceeds } from '../rules/file';
 import { listed } from '../rules/value-messages';
 import { comparableDate } from '../identity';
@@ -37,7 +37,7 @@ export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]
     return [errorAt(rowThatExceeds(group, limit), 'mappedIRMAmountFCC', code, message)];
   };
   const { amount, available } = irm;
-  if (amount !== null && compareAmounts(total, amount) > 0) {
+  if (amount !== null && isMore(total, amount, irm.currency)) {
     const say = `more than the remittance of ${formatAmount(amount)}. Lower the mapped amounts.`;
     return refuse('over_remittance', amount, say);
   }
@@ -45,13 +45,13 @@ export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]
     const message = `The service does not say how much of IRM ${irm.irmNumber} is available: its balance cannot be checked. Compare it with the bank advice.`;
     return [warningAt(group[0].row, 'mappedIRMAmountFCC', 'irm_amount_unknown', message)];
   }
-  if (compareAmounts(total, available) > 0) {
+  if (isMore(total, available, irm.currency)) {
     const say = `more than the ${formatAmount(available)} still available. Lower the mapped amounts, or refresh the IRMs.`;
     return refuse('over_balance', available, say);
   }
   const outside = holds.filter((hold) => !mayBeInBalance(hold, irm));
   const free = subtractAmounts(available, sumAmounts(outside.map(({ amount }) => amount)));
-  if (compareAmounts(total, free) > 0) {
+  if (isMore(total, free, irm.currency)) {
     const advice = outside.every(isCertified)
       ? 'It is certified, and newer than the reading of the balance: refresh the IRMs'
       : 'Wait for that outcome';
@@ -60,7 +60,7 @@ export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]
   }
   const doubtful = doubtfulHolds(holds, irm);
   const surelyFree = subtractAmounts(free, sumAmounts(doubtful.map(({ amount }) => amount)));
-  if (compareAmounts(total, surelyFree) <= 0) return [];
+  if (!isMore(total, surelyFree, irm.currency)) return [];
   const message = `The balance of IRM ${irm.irmNumber} may not show ${named(doubtful)} yet; without it ${formatAmount(atLeastZero(surelyFree))} ${irm.currency} is left. Refresh the IRMs before filing.`;
   const row = rowThatExceeds(group, surelyFree);
   return [{ ...warningAt(row, 'mappedIRMAmountFCC', 'balance_maybe_held', message), ...filingOf(doubtful) }];

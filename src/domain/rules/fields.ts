@@ -4,7 +4,7 @@ import { isFilingDate } from '../dates';
 import { errorAt, warningsAt, type Finding } from './finding';
 import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../filing/mapping';
 import type { MappingField, ExtraValues, Mapping, MappingRow } from '../filing/mapping';
-import { atMostTwoDecimals } from '../money';
+import { decimalsOf, isFilable, roundedDown } from '../money';
 import {
   UNWRITABLE,
   controlCharacter,
@@ -46,6 +46,9 @@ function onOneLine(length: number, say: string): { fits: RegExp; say: string } {
   return { fits, say: `${say}, without line breaks, tabs or invisible characters` };
 }
 
+/** A long number as a spreadsheet shows and exports it in a narrow column. */
+const SHORTENED = /^\d(?:[.,]\d+)?E\+\d{1,3}$/i;
+
 /** Purpose codes that the authority's published rules exclude from certificates. */
 const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);
 
@@ -53,7 +56,7 @@ const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);
 export function checkFields(row: UncheckedRow): Finding[] {
   return FIELD_NAMES.filter((field) => !row.failed.has(field)).flatMap((field) => {
     const value = row.mapping[field];
-    if (hasValue(value)) return checkValue(row.row, field, value);
+    if (hasValue(value)) return checkValue(row, field, value);
     return NULLABLE_FIELDS.has(field) ? [] : [errorAt(row.row, field, 'missing', missing(field, hintOf(field, row)))];
   });
 }
@@ -64,12 +67,17 @@ function hintOf(field: MappingField, { mapping: { uploadType } }: UncheckedRow):
   return `${UPLOAD_TYPES[uploadType]} (${uploadType}) needs one too, and the specification does not say which. Write that of your earlier filings of this type, or ask the service`;
 }
 
-function checkValue(row: number, field: MappingField, value: unknown): Finding[] {
+function checkValue({ row, mapping }: UncheckedRow, field: MappingField, value: unknown): Finding[] {
   switch (MAPPING_FIELDS[field]) {
     case 'integer':
       return checkInteger(row, field, value);
     case 'amount':
-      return checkAmount(row, field, value);
+      return checkAmount(
+        row,
+        field,
+        value,
+        field === 'sbCumInvoiceValueinFCC' ? mapping.sbCumInvoiceFCC : mapping.irmFCC,
+      );
     case 'date':
       return isFilingDate(value) ? [] : [errorAt(row, field, 'invalid_date', invalidDate(field, value))];
     case 'yesNo':
@@ -95,18 +103,26 @@ function checkInteger(row: number, field: MappingField, value: unknown): Finding
   return [];
 }
 
-function checkAmount(row: number, field: MappingField, value: unknown): Finding[] {
+export function checkAmount(row: number, field: string, value: unknown, currency: string | undefined): Finding[] {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
     const message = invalidNumber(field, value, 'Write an amount that is not negative.');
     return [errorAt(row, field, 'invalid_number', message)];
   }
-  const isExact = atMostTwoDecimals(value);
+  const isExact = isFilable(value, currency);
   return warningsAt(row, field, {
-    amount_decimals: !isExact && `${field} ${value} has more than two decimals. Round it as the bank did.`,
+    amount_decimals: !isExact && `${field} ${value} has ${decimalsAdvice(value, currency)}`,
     amount_digits:
       isExact && value >= 1e14 && `${field} ${value} has more than 14 digits before the point. Check the amount.`,
     amount_zero: value === 0 && `${field} is 0. Check the amount, or remove the row.`,
   });
+}
+
+function decimalsAdvice(value: number, currency = ''): string {
+  const code = currency.trim().toUpperCase();
+  const decimals = decimalsOf(code);
+  if (decimals === 0) return `decimals, and ${code} has none. Write a whole number, as the bank did.`;
+  if (decimals === 2) return 'more than two decimals. Round it as the bank did.';
+  return `more than two decimals. Banks give ${code} three, the authority takes two: write ${roundedDown(value, code)}, rounded down, because more than the remittance is refused.`;
 }
 
 function checkText(row: number, field: MappingField, value: unknown): Finding[] {
@@ -114,6 +130,11 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
     return [errorAt(row, field, 'invalid_text', invalidText(field, value, 'Write it as text, in quotes.'))];
   }
   if (UNWRITABLE.test(value)) return [errorAt(row, field, 'control_character', controlCharacter(field, value))];
+  if (SHORTENED.test(value.trim())) {
+    const hint =
+      'A spreadsheet shortened this number, and its last digits are lost. Format the cell as text and type the value again.';
+    return [errorAt(row, field, 'lost_digits', invalidText(field, value, hint))];
+  }
   const form = FORMS[field];
   const named = `${field} ${quoted(value)}`;
   return warningsAt(row, field, {
