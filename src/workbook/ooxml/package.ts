@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { bufferOf } from '../bounded-thread';
 import { declaresEntities, encrypted, oversized, type WorkbookLimits, WorkbookRefused } from './limits';
 import { decodeXml, tidyXml, readXml } from './xml-reader';
-import { type PackagePart, partKey, readZip, unpack } from './zip';
+import { type PackagePart, forward, partKey, readZip, unpack } from './zip';
 import { posix } from 'node:path';
 
 /** A workbook that passed the checks before parsing: type, sizes, and no parts that run code or fetch data. */
@@ -125,8 +125,12 @@ export interface WorkbookDirectory {
   sheets: { name: string; part: string; hidden: boolean }[];
   /** Whether day 0 is 1 January 1904 instead of 30 December 1899. */
   date1904: boolean;
+  /** Whether the file says that the stored results of its formulas are not those that a person would see. */
+  stale: boolean;
   parts: { sharedStrings: string | undefined; styles: string | undefined };
 }
+
+const isOn = (value = ''): boolean => /^(?:1|true|on)$/.test(value);
 
 /** @throws WorkbookRefused */
 export async function readDirectory(source: Pick<WorkbookPackage, 'bytes'>): Promise<WorkbookDirectory> {
@@ -135,9 +139,12 @@ export async function readDirectory(source: Pick<WorkbookPackage, 'bytes'>): Pro
   const relations = await relationsOf(source, part);
   const sheets: WorkbookDirectory['sheets'] = [];
   let date1904 = false;
+  let stale = false;
   readXml(await source.bytes(part), {
     open: (name, attributes) => {
-      if (name === 'workbookPr') date1904 = /^(1|true|on)$/.test(attributes['date1904'] ?? '');
+      if (name === 'workbookPr') date1904 = isOn(attributes['date1904']);
+      // Written by programs that do not calculate: every formula may have the result 0, or one of older values.
+      if (name === 'calcPr') stale = isOn(attributes['fullCalcOnLoad']);
       if (name !== 'sheet') return;
       const id = Object.keys(attributes).find((key) => key.endsWith(':id'));
       const relation = relations.get((id && attributes[id]) ?? '');
@@ -147,7 +154,7 @@ export async function readDirectory(source: Pick<WorkbookPackage, 'bytes'>): Pro
     },
   });
   const partOf = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.part;
-  return { part, sheets, date1904, parts: { sharedStrings: partOf('sharedStrings'), styles: partOf('styles') } };
+  return { part, sheets, date1904, stale, parts: { sharedStrings: partOf('sharedStrings'), styles: partOf('styles') } };
 }
 
 /** Name of the part with a part's relationships; the empty name stands for the whole file. */
@@ -173,6 +180,7 @@ export async function relationsOf(source: Pick<WorkbookPackage, 'bytes'>, part: 
 }
 
 /** The key of the part that a relationship's target names. */
-export function targetOf(folder: string, target: string): string {
+export function targetOf(folder: string, given: string): string {
+  const target = forward(given);
   return partKey(target.startsWith('/') ? target : posix.join(folder, target));
 }
