@@ -1,7 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isObject } from '../../domain/values';
 import { basename, extname } from 'node:path';
-import { parseBoundedJson } from '../../domain/json';
+import { filingDateInKolkata } from '../../domain/dates';
+import { InexactNumberError, parseBoundedJson } from '../../domain/json';
 import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/rules/columns';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import { MAX_MESSAGE_BYTES } from '../../domain/service/limits';
@@ -9,6 +10,7 @@ import { sameId } from '../../domain/identity';
 import type { FileContext } from '../../domain/rules/file';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
+import { TEMPLATE_UNKNOWN } from '../../domain/rules/optional-fields';
 import { parsePushMessage } from '../../domain/rules/push-message';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import type { CheckedWorkbook } from '../../workbook/check';
@@ -47,8 +49,10 @@ export interface SheetColumns {
 export interface FilingFile {
   kind: 'json' | 'workbook';
   name: string;
-  /** The original workbook, for the document store. */
+  /** The workbook, for the document store. */
   bytes: Buffer;
+  /** A message as parsed, to be read again with the labels of the service's template. */
+  json?: unknown;
   rows: MappingRow[];
   exporterInFile: string | undefined;
   uploadType: number | undefined;
@@ -86,12 +90,15 @@ export async function readFilingFile(
   { pool, mode, workbooks = workbooksInProcess }: Partial<LedgerDependencies> & { workbooks?: Workbooks } = {},
 ): Promise<FilingFile> {
   refuseNoSource(source);
-  if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, stated);
   const read = 'read' in source ? source.read : null;
-  // A message has no columns.
-  if (read?.kind === 'json') return read;
+  // Without optional fields no template matters to a message.
+  if (read?.kind === 'json' && !read.findings.some(({ code }) => code === TEMPLATE_UNKNOWN)) return read;
   const template = (pool && mode && (await readBulkTemplate(pool, mode))) || undefined;
   if (read && (!template || read.sheet?.templateReadAt === template.learnedAt)) return read;
+  if (read?.kind === 'json') return readMessage(read.name, read.bytes, read.json, { stated, template });
+  if ('message' in source) {
+    return readMessage('message.json', Buffer.alloc(0), source.message, { stated, template });
+  }
   if ('cells' in source) {
     const { readCells } = await import('../../workbook/read.js');
     const { checkReading } = await import('../../workbook/check.js');
@@ -102,7 +109,7 @@ export async function readFilingFile(
   const { name, bytes } = file;
   switch (extname(name).toLowerCase()) {
     case '.json':
-      return readMessage(name, bytes, parseJson(bytes), stated);
+      return readMessage(name, bytes, parseJson(bytes), { stated, template });
     case '.xlsx':
     // Not accepted, but read, so that the refusal can say what to do.
     case '.xls':
@@ -148,18 +155,28 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return parseBoundedJson(text);
   } catch (error) {
+    if (error instanceof InexactNumberError) {
+      throw refusal('number_not_exact', `${error.message}. Write it with at most 15 digits.`);
+    }
     throw refusal('not_json', `The file is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-function readMessage(name: string, bytes: Buffer, json: unknown, stated: StatedOptions): FilingFile {
+function readMessage(
+  name: string,
+  bytes: Buffer,
+  json: unknown,
+  { stated, template }: { stated: StatedOptions; template: BulkTemplate | undefined },
+): FilingFile {
   const { allowDuplicate = [] } = stated;
-  const { message, findings } = parsePushMessage(completed(json, stated), allowDuplicate);
+  const today = filingDateInKolkata(Date.now());
+  const { message, findings } = parsePushMessage(completed(json, stated), allowDuplicate, { template, today });
   const items = isObject(json) && Array.isArray(json.ebrcBulkGenDtos) ? json.ebrcBulkGenDtos.length : 0;
   return {
     kind: 'json',
     name,
     bytes,
+    json,
     rows: message?.rows ?? [],
     rowCount: items,
     exporterInFile: message?.platformCustomerId,
@@ -213,7 +230,11 @@ function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly Permi
 }
 
 function contextOf({ uploadType, allowDuplicate = [] }: StatedOptions): FileContext {
-  return { permitted: permittedRows(allowDuplicate), ...(uploadType !== undefined && { uploadType }) };
+  return {
+    permitted: permittedRows(allowDuplicate),
+    today: filingDateInKolkata(Date.now()),
+    ...(uploadType !== undefined && { uploadType }),
+  };
 }
 
 function bookOf(
