@@ -64,7 +64,7 @@ export function parseBoundedJson(text: string): unknown {
 /** What is open: an object with its names so far and the last of them, or a list with its index. */
 type Open = { names: Set<string>; name: string } | { index: number };
 
-/** Refuses, in valid JSON, what `JSON.parse` reads silently: repeated names (it keeps the last), and inexact numbers. */
+/** Refuses what `JSON.parse` reads silently: repeated names, of which it keeps the last, and inexact numbers. */
 function refuseAmbiguity(text: string): void {
   const colon = /\s*:/y;
   const number = /-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/iy;

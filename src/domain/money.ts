@@ -75,16 +75,19 @@ export function amountText(amount: Amount | null, currency?: string | null): str
   return amount === null ? null : [formatAmount(amount), currency].filter(Boolean).join(' ');
 }
 
-/** Decimals of currencies that do not have two (ISO 4217). */
-const DECIMALS_OF: Readonly<Record<string, number>> = Object.fromEntries([
-  ...['BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND'].map((currency) => [currency, 3]),
-  ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'.split(' ').map((currency) => [currency, 0]),
-]);
+/** Currencies that do not have two decimals (ISO 4217). */
+const THREE_DECIMALS: ReadonlySet<string> = new Set('BHD IQD JOD KWD LYD OMR TND'.split(' '));
+const NO_DECIMALS: ReadonlySet<string> = new Set(
+  'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'.split(' '),
+);
 
 /** The annexure's scale, which the authority has for every currency. */
 const FILED_DECIMALS = 2;
 
-export const decimalsOf = (currency = ''): number => DECIMALS_OF[currency.trim().toUpperCase()] ?? FILED_DECIMALS;
+export function decimalsOf(currency = ''): number {
+  const code = currency.trim().toUpperCase();
+  return THREE_DECIMALS.has(code) ? 3 : NO_DECIMALS.has(code) ? 0 : 2;
+}
 
 /** Whether an amount fits the annexure's scale, and the currency's if it has fewer decimals, without rounding. */
 export function isFilable(amount: Amount, currency?: string): boolean {

@@ -63,9 +63,15 @@ export async function readWorkbook(
     return { ...reading, findings };
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
-    return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
+    return nothingRead(error);
   }
 }
+
+/** The reading of a file that was refused. */
+export const nothingRead = ({ code, message }: WorkbookRefused): WorkbookReading => ({
+  ...NOTHING,
+  findings: [errorAt(null, null, code, message)],
+});
 
 /** A cell's value before it is in a file; dates are midnight in UTC. */
 export type NewCell = string | number | Date | null;

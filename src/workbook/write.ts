@@ -3,6 +3,7 @@ import { BUILT_IN_TEMPLATE, columnOfHeader, isExtraField, normaliseHeader } from
 import type { BulkTemplate } from '../domain/rules/columns';
 import { isoFromFilingDate, type FilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
+import { escapedText } from './ooxml/xml-edit';
 import { UNWRITABLE } from '../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 
@@ -68,12 +69,12 @@ function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<strin
   return typeof value === 'object' ? midnight(value.date) : value;
 }
 
-/** Escapes text that looks like an escape of the format (`_x0041_`), which would change when it is read. */
+/** @throws RangeError for what the format cannot carry */
 function storable(text: string, label: string, row: number): string {
   // XML cannot contain these, nor an unpaired surrogate; exceljs would drop them silently.
   if (UNWRITABLE.test(text)) {
     const field = columnOfHeader(label)?.field ?? label;
     throw new RangeError(`Row ${row}: ${field} holds a control character, which a workbook cannot carry. Remove it.`);
   }
-  return text.replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_').replace(/\r/g, '_x000D_');
+  return escapedText(text);
 }

@@ -12,6 +12,7 @@ import { createOrRead, readIdentity } from '../../src/ledger/sends/sends';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { useTestDatabase } from '../support/postgres';
+import { pdfWith } from '../support/scripted-pdf';
 import { useDoor } from './door';
 import { heldOf, makeTwice } from './twice';
 
@@ -22,7 +23,7 @@ const attempts = attemptSteps(ledger);
 
 const service = {
   downloadPdf: ({ eBRCNumber }: { eBRCNumber: string }, put: (stream: Readable) => unknown) =>
-    put(Readable.from([`%PDF-1.4\n1 0 obj\n<< /T (${eBRCNumber}) >>\nendobj\n%%EOF\n`])),
+    put(Readable.from([pdfWith(eBRCNumber)])),
   fetchDetails: () => Promise.resolve({ certificates: [], unread: 0 }),
   async *listIrms() {
     yield await Promise.resolve(irmRecord(available) as Irm);

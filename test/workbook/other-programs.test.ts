@@ -103,7 +103,7 @@ test('a number that only a program reads as one is none', async () => {
 });
 
 describe('number formats', () => {
-  const formatted = async (field: keyof CellValues & string, value: number, numFmt: string) => {
+  const formatted = async (field: keyof CellValues, value: number, numFmt: string) => {
     const file = await book([cells({ [field]: value })], (sheet) => {
       sheet.getCell(`${LETTERS[field]}2`).numFmt = numFmt;
     });

@@ -11,6 +11,7 @@ import { noFindings, type FindingView } from '../../src/domain/reconciliation/fi
 import { listFindings } from '../../src/ledger/reconciliation/findings';
 import { partyToReconcile } from '../../src/ledger/reconciliation/runs';
 import type { reconcile } from '../../src/workflows/reconcile';
+import { pdfWith } from '../support/scripted-pdf';
 import { QUICK_AUTHORITY, useFilingStage } from './filing/use-filing-stage';
 import type { TestExporter } from './filing/filing-stage';
 
@@ -80,7 +81,7 @@ it('fetches a missing and a damaged PDF again, and reports it', async () => {
   const [missing = '', damaged = ''] = (await stage.view(filing)).rows.map(({ document }) => document ?? '');
   await rm(documents.pathOf(missing));
   // Whole, and not the certificate all the same: only its hash tells.
-  await writeFile(documents.pathOf(damaged), '%PDF-1.4 another document\n%%EOF\n');
+  await writeFile(documents.pathOf(damaged), pdfWith('another document'));
   const result = await run(input);
   expect(result).toMatchObject({ opened: 2, closed: 2, healed: 2, counts: { pdf_missing: 0, pdf_damaged: 0 } });
   const findings = await findingsOf(exporter, true);

@@ -67,7 +67,7 @@ function checkOptionalAmount({ row, mapping }: UncheckedRow, field: string, valu
 }
 
 function checkOptionalText({ row }: UncheckedRow, field: ColumnField, value: ExtraValues[string]): Finding[] {
-  const text = String(value);
+  const text = typeof value === 'object' ? value.date : String(value);
   if (UNWRITABLE.test(text)) return [errorAt(row, field, 'control_character', controlCharacter(field, text))];
   const form = FORMS[field];
   return warningsAt(row, field, {

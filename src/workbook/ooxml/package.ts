@@ -50,14 +50,13 @@ const FORBIDDEN: readonly { name: RegExp; code: string; message: string }[] = [
 
 /** Opens a workbook from a path or bytes. @throws WorkbookRefused that says what to do; errors of the file system */
 export async function openPackage(source: string | Buffer, limits: WorkbookLimits): Promise<WorkbookPackage> {
-  const size = typeof source === 'string' ? (await stat(source)).size : source.length;
-  if (size > limits.fileBytes) {
-    const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(1);
-    const message = `The workbook has ${megabytes(size)} MB; at most ${megabytes(limits.fileBytes)} MB are taken. Remove pictures and unused sheets, or split it.`;
-    throw new WorkbookRefused('too_large', message);
-  }
+  refuseSize(typeof source === 'string' ? (await stat(source)).size : source.length, limits);
   const file = typeof source === 'string' ? await readFile(source) : bufferOf(source);
-  refuseOtherKinds(file);
+  const format = formatOf(file);
+  if (format === 'xls') throw new WorkbookRefused('xls_format', `This is an .xls workbook. ${SAVE_AS}.`);
+  if (format === undefined) {
+    throw new WorkbookRefused('not_a_workbook', `This is not an .xlsx workbook, whatever its name says. ${SAVE_AS}.`);
+  }
   const entries = await readZip(file, limits.parts);
   refuseForbidden(entries);
   refuseBombs(entries, limits);
@@ -72,15 +71,21 @@ export async function openPackage(source: string | Buffer, limits: WorkbookLimit
   };
 }
 
-function refuseOtherKinds(file: Buffer): void {
-  if (file.subarray(0, 4).equals(COMPOUND_FILE)) {
-    if (file.includes(ENCRYPTED_STREAM)) throw encrypted();
-    const message = `An .xls workbook cannot be checked row by row, and rows that cannot be checked could be filed twice. ${SAVE_AS}.`;
-    throw new WorkbookRefused('xls_format', message);
-  }
-  if (!file.subarray(0, 4).equals(ZIP)) {
-    throw new WorkbookRefused('not_a_workbook', `This is not an .xlsx workbook, whatever its name says. ${SAVE_AS}.`);
-  }
+/** @throws WorkbookRefused */
+export function refuseSize(size: number, limits: Pick<WorkbookLimits, 'fileBytes'>): void {
+  if (size <= limits.fileBytes) return;
+  const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(1);
+  const message = `The workbook has ${megabytes(size)} MB; at most ${megabytes(limits.fileBytes)} MB are taken. Remove pictures and unused sheets, or split it.`;
+  throw new WorkbookRefused('too_large', message);
+}
+
+/** What a file's first bytes say that it is. @throws WorkbookRefused for one with a password */
+export function formatOf(file: Buffer): 'xlsx' | 'xls' | undefined {
+  const start = file.subarray(0, 4);
+  if (start.equals(ZIP)) return 'xlsx';
+  if (!start.equals(COMPOUND_FILE)) return undefined;
+  if (file.includes(ENCRYPTED_STREAM)) throw encrypted();
+  return 'xls';
 }
 
 function refuseForbidden(entries: ReadonlyMap<string, PackagePart>): void {

@@ -98,7 +98,7 @@ function textContent(raw: string): CellContent {
 }
 
 /** What the format allows; a program may take more, such as hexadecimal digits, for another number than Excel. */
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 function numberContent(data: string, format: NumberFormat, date1904: boolean): CellContent {
   const value = Number(data);
