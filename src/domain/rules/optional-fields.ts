@@ -40,7 +40,8 @@ export function checkOptional(row: UncheckedRow): Finding[] {
     ...warningsAt(row.row, 'isVostro', {
       vostro_type_missing:
         mapping.isVostro === 'Y' &&
-        ![...failed, ...Object.keys(extra)].some((label) => columnOfHeader(label)?.field === 'vostroType') &&
+        // The service's template may call the column by another name.
+        ![...failed, ...Object.keys(extra)].some((label) => /vostro.*type/i.test(label)) &&
         'isVostro is Y, but vostroType is empty. Fill in SVRA or NVRA.',
       vostro_type_not_empty:
         mapping.isVostro === 'N' &&
