@@ -91,7 +91,7 @@ export function readHeaders(texts: readonly string[], template: BulkTemplate = B
   for (const { header, field } of BULK_COLUMNS.filter(
     ({ need, field: name }) => need === 'mandatory' && !headers.columns.has(name),
   )) {
-    const message = `Required column ${quoted(header)} (${field}) is missing. Add it to row 1, with a value in every row.`;
+    const message = `Required column ${quoted(header)} is missing. Add it to row 1, with a value in every row.`;
     headers.findings.push(errorAt(1, field, 'missing_column', message));
   }
   const unlisted = headers.own.length - MAX_OWN_COLUMNS;

@@ -141,7 +141,7 @@ export function addIrmsCommand(program: Command, bind: Bind): void {
   withListOptions(list, 'number/ad/ifsc/date');
 }
 
-function irmsTable(irms: readonly IrmView[]): Page {
+export function irmsTable(irms: readonly IrmView[]): Page {
   if (irms.length === 0) return 'No IRMs. `ebrc irms EXPORTER --refresh` reads them live.';
   return table(
     [

@@ -39,12 +39,12 @@ interface FileOptions extends CorrectOptions, StatedOptions {
 }
 
 const FILE_HELP = `
-FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx, .xls or .csv). It is checked completely
-before anything is sent; on a terminal it asks before it sends rows that are usually rejected, or would be certified twice.
+FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx, .xls or .csv). It is checked
+completely before anything is sent; on a terminal it asks before it sends rows that are usually rejected, or would be certified twice.
 The reference is the key: filing the same file again finds the first filing, whatever became of it, and nothing is sent. What
 was refused or rejected is filed again with ebrc correct, with --again, or under another --reference.
 
-${DECLARATION}
+${DECLARATION.join('\n')}
 
 Examples:
   $ ebrc file july.json --exporter accounts@asha.example --wait
@@ -82,7 +82,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
         const source = { path: file };
         const store = { documents: await cli.configuredDocuments(), workbooks: await cli.workbooks() };
         const read = await readFileToFile(store, { source, reference, ...stated });
-        if (read.declaration === undefined) cli.terminal.note(DECLARATION);
+        if (read.declaration === undefined) cli.terminal.note(DECLARATION.join(' '));
         const client = await cli.client();
         const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);
         const request = { ...stated, exporter, reference, n: again, channel, approval, madeBy: by };
