@@ -114,6 +114,12 @@ describe('.xls', () => {
     expect((await readWorkbook(annotated ?? Buffer.alloc(0))).statuses.get(2)).toBe('Error');
   });
 
+  test('has blank rows between its rows', async () => {
+    const file = xls([cells(), {}, {}, cells({ serialNo: 2, irmNumber: 'OTHER' })]);
+    const { ok, rows, annotated } = await check('july.xls', file);
+    expect([ok, rows, (await back(annotated, 5))?.irmNumber]).toEqual([true, 2, 'OTHER']);
+  });
+
   test('counts days from 1904 where the file does', async () => {
     const file = xls([cells()], (sheet) => put(sheet, address('irmDt'), { t: 'n', v: 44565, z: 'dd/mm/yyyy' }), {
       date1904: true,

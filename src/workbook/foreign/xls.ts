@@ -1,5 +1,5 @@
 import { CFB, read, SSF, utils, write, type CellObject, type WorkBook, type WorkSheet } from '@e965/xlsx';
-import { damaged, encrypted, WorkbookRefused } from '../ooxml/limits';
+import { damaged, encrypted, tooLong, WorkbookRefused } from '../ooxml/limits';
 import { escapedText } from '../ooxml/xml-edit';
 import { readRecords } from './xls-records';
 
@@ -9,6 +9,9 @@ const containers = CFB as {
   find: (container: object, path: string) => { content: Uint8Array } | null;
 };
 const formats = SSF as { get_table: () => Record<string, string> };
+
+/** The most characters of a cell, escapes included, that the library writes. */
+const LONGEST_TEXT = 32_767;
 
 /** A format that shows nothing, so that a number whose own format is unknown is refused instead of guessed. */
 const UNKNOWN_FORMAT = ';;;';
@@ -89,7 +92,8 @@ function forgetFormats(): void {
 
 /** Only values and how they are shown: comments, links and rich text have no part in a filing. */
 function valuesOf(sheet: WorkSheet): WorkSheet {
-  const rows = (sheet['!data'] ?? []).map((row) => row.map(valueOf));
+  // The library does not write a list with gaps, which it reads for blank rows.
+  const rows = Array.from<CellObject[] | undefined>(sheet['!data'] ?? []).map((row) => (row ?? []).map(valueOf));
   const { '!ref': ref, '!merges': merges, '!cols': columns, '!rows': heights } = sheet;
   return {
     '!data': rows,
@@ -101,6 +105,10 @@ function valuesOf(sheet: WorkSheet): WorkSheet {
 }
 
 function valueOf({ t, v, z }: CellObject): CellObject {
-  if (t === 's') return { t, v: escapedText(String(v ?? '')), ...(z !== undefined && { z }) };
+  if (t === 's') {
+    const text = escapedText(String(v ?? ''));
+    if (text.length > LONGEST_TEXT) throw tooLong('A cell');
+    return { t, v: text, ...(z !== undefined && { z }) };
+  }
   return { t, ...(v !== undefined && { v }), z: z ?? (t === 'n' ? UNKNOWN_FORMAT : 'General') };
 }
