@@ -115,7 +115,9 @@ describe('.xls', () => {
   });
 
   test('has blank rows between its rows', async () => {
-    const file = xls([cells(), {}, {}, cells({ serialNo: 2, irmNumber: 'OTHER' })]);
+    const filled = [cells(), {}, {}, cells({ serialNo: 2, irmNumber: 'OTHER' })];
+    // Its range announces ten rows more, as programs do for formats.
+    const file = xls(filled, (sheet) => void (sheet['!ref'] = `A1:AK${filled.length + 11}`));
     const { ok, rows, annotated } = await check('july.xls', file);
     expect([ok, rows, (await back(annotated, 5))?.irmNumber]).toEqual([true, 2, 'OTHER']);
   });
@@ -263,6 +265,11 @@ describe('.csv', () => {
     const { errors, annotated } = await check('july.csv', Buffer.from(text));
     expect([brief(errors), annotated]).toEqual([[`null null ${code}`], null]);
     expect(errors[0]?.message).toContain(say);
+  });
+
+  test('a title above the headers is what is wrong, not the length of the rows below it', async () => {
+    const { errors } = await check('july.csv', Buffer.from(`Our filing\n${csv([cells()])}`));
+    expect(brief(errors)).toEqual(['1 null no_header']);
   });
 
   test('a shortened number and a formula are texts, of which one is no identifier', async () => {

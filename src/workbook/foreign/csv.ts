@@ -1,5 +1,6 @@
 import { CsvError, parse } from 'csv-parse/sync';
 import { utils } from '@e965/xlsx';
+import { columnOfHeader } from '../../domain/rules/columns';
 import { listed } from '../../domain/rules/value-messages';
 import { LAST_COLUMN } from '../sheet/addresses';
 import { escapedText } from '../ooxml/xml-edit';
@@ -63,6 +64,8 @@ function separatorOf(text: string): string {
 
 /** A value with the separator in it, such as 8,000.50 without quotation marks, moves those behind it. */
 function refuseShifted([header = [], ...rows]: readonly string[][]): void {
+  // Without headers in row 1, that is what is said.
+  if (!header.some((text) => columnOfHeader(text))) return;
   const longer = rows.flatMap((row, at) => (row.length > header.length && row.some(Boolean) ? [at + 2] : []));
   if (longer.length === 0) return;
   const message = `${longer.length > 1 ? `Rows ${listed(longer)} have` : `Row ${listed(longer)} has`} more values than the header. Put a value that holds the separator, such as 8,000.50, into quotation marks, or write it without.`;

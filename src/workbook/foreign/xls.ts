@@ -92,14 +92,16 @@ function forgetFormats(): void {
 
 /** Only values and how they are shown: comments, links and rich text have no part in a filing. */
 function valuesOf(sheet: WorkSheet): WorkSheet {
-  // The library does not write a list with gaps, which it reads for blank rows.
+  // The library does not write a list with gaps, which it reads for blank rows, nor rows that a range only announces.
   const rows = Array.from<CellObject[] | undefined>(sheet['!data'] ?? []).map((row) => (row ?? []).map(valueOf));
-  const { '!ref': ref, '!merges': merges, '!cols': columns, '!rows': heights } = sheet;
+  const columns = rows.reduce((most, { length }) => Math.max(most, length), 0);
+  const last = { r: rows.length - 1, c: columns - 1 };
+  const { '!merges': merges, '!cols': widths, '!rows': heights } = sheet;
   return {
     '!data': rows,
-    ...(ref && { '!ref': ref }),
+    ...(columns > 0 && { '!ref': utils.encode_range({ s: { r: 0, c: 0 }, e: last }) }),
     ...(merges && { '!merges': merges }),
-    ...(columns && { '!cols': columns }),
+    ...(widths && { '!cols': widths }),
     ...(heights && { '!rows': heights }),
   };
 }
