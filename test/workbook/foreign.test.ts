@@ -218,7 +218,7 @@ describe('.csv', () => {
       .map((row) =>
         row
           .map((value) => {
-            const text = value === null ? '' : String(value);
+            const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
             return text.includes(separator) ? `"${text}"` : text;
           })
           .join(separator),
