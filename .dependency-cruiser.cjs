@@ -31,6 +31,7 @@ const CLOSED = [
   'workbook/sheet',
   'workbook/annotate',
   'workbook/ooxml',
+  'workbook/foreign',
   'reports/groups',
   'reports/html',
   'workflows/filing',

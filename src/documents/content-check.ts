@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto';
 import { Transform, Writable, type Readable, type TransformCallback } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { PdfScan } from '../domain/pdf';
-import type { DocumentKind } from './stored-document';
+import type { DocumentKind, StoredDocument } from './stored-document';
 
 interface Scan {
   push(piece: Buffer): unknown;
   /** Call after the last piece. @returns what is wrong with the document; null if it is complete */
   problem(): string | null;
+  /** What is odd about a document that is taken. */
+  note?(): string | null;
 }
 
 /** A document with ASCII marks at its start and within its last `endWithin` bytes. */
@@ -51,6 +53,7 @@ export class ContentCheck extends Transform {
   bytes = 0;
   private readonly hash = createHash('sha256');
   private readonly scan: Scan;
+  private digest: string | undefined;
 
   constructor(private readonly kind: DocumentKind) {
     super();
@@ -64,9 +67,9 @@ export class ContentCheck extends Transform {
     done(null, piece);
   }
 
-  /** SHA-256 of the document, hex. Call once, at the end. */
+  /** SHA-256 of the document, hex. Call at the end. */
   sha256(): string {
-    return this.hash.digest('hex');
+    return (this.digest ??= this.hash.digest('hex'));
   }
 
   /** What is wrong with the document; null if it is complete. */
@@ -75,6 +78,12 @@ export class ContentCheck extends Transform {
       return `the ${SCANS[this.kind].what} has ${this.bytes} bytes, ${expectedBytes} were announced`;
     }
     return this.scan.problem();
+  }
+
+  /** What the store tells of the document. */
+  stored(name: string, path: string): StoredDocument {
+    const note = this.scan.note?.() ?? null;
+    return { name, path, sha256: this.sha256(), bytes: this.bytes, ...(note !== null && { note }) };
   }
 }
 

@@ -28,7 +28,7 @@ export function createFolderStore(root: string): DocumentStore {
     const path = pathOf(name);
     if (!(await fileExists(path))) return null;
     const check = await checkContent(createReadStream(path), kind);
-    return check.problem() === null ? { name, path, sha256: check.sha256(), bytes: check.bytes } : null;
+    return check.problem() === null ? check.stored(name, path) : null;
   }
 
   return {
@@ -44,14 +44,14 @@ export function createFolderStore(root: string): DocumentStore {
         await writeDurably(temporary, source, check);
         const problem = check.problem(expectedBytes);
         if (problem !== null) throw new DocumentError('bad_answer', name, `${key} was not stored: ${problem}.`);
-        const sha256 = check.sha256();
+        const stored = check.stored(name, pathOf(name));
         if (!(await takeName(temporary, pathOf(name)))) {
-          const stored = await existing(name, kind);
-          if (stored === null) await rename(temporary, pathOf(name));
-          else assertSameContent(stored, sha256);
+          const before = await existing(name, kind);
+          if (before === null) await rename(temporary, pathOf(name));
+          else assertSameContent(before, stored.sha256);
         }
         await syncFolder(folder);
-        return { name, path: pathOf(name), sha256, bytes: check.bytes };
+        return stored;
       } finally {
         await rm(temporary, { force: true });
       }

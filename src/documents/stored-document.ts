@@ -69,6 +69,8 @@ export interface StoredDocument {
   /** SHA-256 of the content, hex. */
   sha256: string;
   bytes: number;
+  /** What is odd about it, though it can be opened; absent where nothing is. */
+  note?: string;
 }
 
 /** Stores complete, checked documents in a folder or a bucket. */

@@ -118,6 +118,12 @@ export function dateText<T extends string | null>(date: T): T | string {
 /** A filing date as DD/MM/YYYY, for people. */
 export const dayFirst = (date: FilingDate): string => `${date.slice(0, 2)}/${date.slice(2, 4)}/${date.slice(4)}`;
 
+/** A filing date as `5 December 2026`. */
+export function dayInWords(date: FilingDate): string {
+  const month = MONTHS[Number(date.slice(2, 4)) - 1] ?? '';
+  return `${Number(date.slice(0, 2))} ${month.charAt(0).toUpperCase()}${month.slice(1)} ${date.slice(4)}`;
+}
+
 /** Negative when `a` is the earlier day, 0 when the same. @throws RangeError for a non-date */
 export function compareFilingDates(a: FilingDate, b: FilingDate): number {
   return Math.sign(utcMidnight(a) - utcMidnight(b));

@@ -1,4 +1,5 @@
 /** Parses foreign JSON within limits. */
+import { isSameButNoise } from './money';
 
 /** The deepest nesting that is parsed; the specification's answers have six levels. */
 const MAX_PARSED_DEPTH = 200;
@@ -38,33 +39,69 @@ export function closingQuote(json: string, from: number): number {
   return at;
 }
 
-/** @throws SyntaxError for invalid JSON, too many values, too deep nesting, or a repeated name in an object */
+/** A number that would become another one: JSON has any number of digits, a double about 15. */
+export class InexactNumberError extends SyntaxError {
+  override readonly name = 'InexactNumberError';
+
+  /** @param place such as `items[3].amount` */
+  constructor(literal: string, place: string) {
+    const at = place === '' ? 'The number' : place;
+    super(`${at} ${literal} has more digits than a number of JSON is read with, and would become another number`);
+  }
+}
+
+/**
+ * @throws SyntaxError for invalid JSON, too many values, too deep nesting, a repeated name in an object, or (an
+ * InexactNumberError) a number that cannot be held
+ */
 export function parseBoundedJson(text: string): unknown {
   refuseExcess(text);
   const json: unknown = JSON.parse(text);
-  refuseRepeatedNames(text);
+  refuseAmbiguity(text);
   return json;
 }
 
-/** Refuses repeated names in valid JSON: `JSON.parse` keeps only the last value, and either may be meant. */
-function refuseRepeatedNames(text: string): void {
+/** What is open: an object with its names so far and the last of them, or a list with its index. */
+type Open = { names: Set<string>; name: string } | { index: number };
+
+/** Refuses what `JSON.parse` reads silently: repeated names, of which it keeps the last, and inexact numbers. */
+function refuseAmbiguity(text: string): void {
   const colon = /\s*:/y;
-  // The names of each open object; null: a list is open.
-  const open: (Set<string> | null)[] = [];
+  const number = /-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/iy;
+  const open: Open[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charAt(at);
-    if (char === '{') open.push(new Set());
-    else if (char === '[') open.push(null);
+    const inside = open.at(-1);
+    if (char === '{') open.push({ names: new Set(), name: '' });
+    else if (char === '[') open.push({ index: 0 });
     else if (char === '}' || char === ']') open.pop();
-    else if (char === '"') {
+    else if (char === ',' && inside && 'index' in inside) inside.index += 1;
+    else if (char === '-' || (char >= '0' && char <= '9')) {
+      number.lastIndex = at;
+      const literal = number.exec(text)?.[0] ?? char;
+      at += literal.length - 1;
+      if (!isHeld(literal)) throw new InexactNumberError(literal, placeOf(open));
+    } else if (char === '"') {
       const start = at;
       at = closingQuote(text, at);
       colon.lastIndex = at + 1;
-      if (!colon.test(text)) continue;
+      if (!inside || !('names' in inside) || !colon.test(text)) continue;
       const quotedName = text.slice(start, at + 1);
       const name = JSON.parse(quotedName) as string;
-      if (open.at(-1)?.has(name)) throw new SyntaxError(`${quotedName} at position ${start} is there twice`);
-      open.at(-1)?.add(name);
+      if (inside.names.has(name)) throw new SyntaxError(`${quotedName} at position ${start} is there twice`);
+      inside.names.add(name);
+      inside.name = name;
     }
   }
 }
+
+/** Whether a number keeps its value, apart from the noise of binary arithmetic. */
+function isHeld(literal: string): boolean {
+  // A double holds every number of 15 digits, and most have fewer.
+  if (literal.length <= 15 && !/e/i.test(literal)) return true;
+  const value = Number(literal);
+  return Number.isFinite(value) && isSameButNoise(literal, value);
+}
+
+const placeOf = (open: readonly Open[]): string =>
+  open.map((each, depth) => ('index' in each ? `[${each.index}]` : `${depth === 0 ? '' : '.'}${each.name}`)).join('');

@@ -34,6 +34,11 @@ const EXACT_BELOW = 1e13;
 export const withoutNoise = (value: number): number =>
   Math.abs(value) < EXACT_BELOW ? Number(Number(value.toFixed(DECIMALS)).toPrecision(DIGITS)) + 0 : value;
 
+/** Whether a number holds the value of a text, as far as {@link withoutNoise} keeps it. */
+export function isSameButNoise(text: string, value: number): boolean {
+  return new Money(text).toDecimalPlaces(DECIMALS).equals(withoutNoise(value));
+}
+
 /** The exact sum; `0` of nothing. @throws Error (decimal.js) for text that is no number. */
 export function sumAmounts(amounts: Iterable<Amount>): string {
   let sum = new Money(0);
@@ -70,21 +75,48 @@ export function amountText(amount: Amount | null, currency?: string | null): str
   return amount === null ? null : [formatAmount(amount), currency].filter(Boolean).join(' ');
 }
 
-/** Whether an amount fits the annexure's scale of two decimals without rounding. */
-export function atMostTwoDecimals(amount: Amount): boolean {
-  // Fast path for nearly every amount: no decimal is constructed.
-  if (/^\d+(\.\d{1,2})?$/.test(String(amount))) return true;
-  return new Money(amount).decimalPlaces() <= 2;
+/** Currencies that do not have two decimals (ISO 4217). */
+const THREE_DECIMALS: ReadonlySet<string> = new Set('BHD IQD JOD KWD LYD OMR TND'.split(' '));
+const NO_DECIMALS: ReadonlySet<string> = new Set(
+  'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'.split(' '),
+);
+
+/** The annexure's scale, which the authority has for every currency. */
+const FILED_DECIMALS = 2;
+
+export function decimalsOf(currency = ''): number {
+  const code = currency.trim().toUpperCase();
+  return THREE_DECIMALS.has(code) ? 3 : NO_DECIMALS.has(code) ? 0 : 2;
 }
 
-/** Currencies without decimals, and with three (ISO 4217); all others have two. */
-const WHOLE_ONLY = new Set('BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'.split(' '));
-const THREE_DECIMALS = new Set('BHD IQD JOD KWD LYD OMR TND'.split(' '));
+/** Whether an amount fits the annexure's scale, and the currency's if it has fewer decimals, without rounding. */
+export function isFilable(amount: Amount, currency?: string): boolean {
+  const decimals = Math.min(FILED_DECIMALS, decimalsOf(currency));
+  // Fast path for nearly every amount: no decimal is constructed.
+  if (decimals === FILED_DECIMALS && /^\d+(\.\d{1,2})?$/.test(String(amount))) return true;
+  return new Money(amount).decimalPlaces() <= decimals;
+}
 
-/** How many decimals amounts of a currency have. */
-export function decimalsOf(currency: string): number {
-  const code = currency.trim().toUpperCase();
-  return WHOLE_ONLY.has(code) ? 0 : THREE_DECIMALS.has(code) ? 3 : 2;
+/** An amount with as many decimals as can be filed, rounded down, because more than the remittance is refused. */
+export function roundedDown(amount: Amount, currency?: string): string {
+  const decimals = Math.min(FILED_DECIMALS, decimalsOf(currency));
+  return new Money(amount).toDecimalPlaces(decimals, Decimal.ROUND_DOWN).toFixed(decimals);
+}
+
+/** How far two figures of one amount lie apart if one was rounded from the bank's three decimals; otherwise nothing. */
+const toleranceOf = (currency: string | undefined): string => (decimalsOf(currency) > FILED_DECIMALS ? '0.005' : '0');
+
+/** Whether `a` is more than `b` by more than rounding explains. */
+export function isMore(a: Amount, b: Amount, currency?: string): boolean {
+  return compareAmounts(a, b) > 0 && compareAmounts(subtractAmounts(a, b), toleranceOf(currency)) > 0;
+}
+
+/** Whether two figures are one amount, of which one may be rounded, or rounded down as {@link roundedDown} says. */
+export function isSameAmount(a: Amount, b: Amount, currency?: string): boolean {
+  if (compareAmounts(a, b) === 0) return true;
+  if (toleranceOf(currency) === '0') return false;
+  const isDown = (one: Amount, other: Amount) => compareAmounts(one, roundedDown(other, currency)) === 0;
+  return (!isMore(a, b, currency) && !isMore(b, a, currency)) || isDown(a, b) || isDown(b, a);
 }
 
 /** Whether an amount has no more decimals than its currency, so that no two amounts are one after rounding. */

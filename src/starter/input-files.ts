@@ -2,6 +2,7 @@ import { parse, type Info } from 'csv-parse/sync';
 import { WorkbookRefused } from '../workbook/read';
 import { readTexts } from '../workbook/texts';
 import { refusal, UsageError } from './errors';
+import { InexactNumberError, parseBoundedJson } from '../domain/json';
 import { harmless } from '../domain/text';
 import { readFile } from 'node:fs/promises';
 import { LineCounter, parseDocument } from 'yaml';
@@ -55,6 +56,26 @@ export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
   } catch (error) {
     if (error instanceof WorkbookRefused) throw refusal(error.code, error.message);
     throw error;
+  }
+}
+
+/** The value of a JSON file. @throws RefusedError `not_utf8`, `not_json`, `number_not_exact` */
+export function jsonOf(bytes: Buffer): unknown {
+  let text: string;
+  try {
+    // An invalid UTF-8 byte would silently become another character. Windows shells write UTF-16 with a BOM.
+    const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+    text = new TextDecoder(utf16 ? 'utf-16le' : 'utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw refusal('not_utf8', 'The file is not UTF-8 text. Save it anew in UTF-8, the encoding of JSON.');
+  }
+  try {
+    return parseBoundedJson(text);
+  } catch (error) {
+    if (error instanceof InexactNumberError) {
+      throw refusal('number_not_exact', `${error.message}. Write it with at most 15 digits.`);
+    }
+    throw refusal('not_json', `The file is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 

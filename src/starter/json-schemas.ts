@@ -9,8 +9,8 @@ import { extractDocumentInput, extractDocumentResult } from '../assistant/extrac
 /** An item of a push message. The schema has its types only; `ebrc check` reports violations of the service's rules. */
 const item = z.strictObject(
   Object.fromEntries(
-    BULK_COLUMNS.filter(({ need }) => need !== 'optional').map(({ field, kind, need, help }) => {
-      const value = need === 'conditional' ? FIELD_VALUES[kind].nullable().optional() : FIELD_VALUES[kind];
+    BULK_COLUMNS.map(({ field, kind, need, help }) => {
+      const value = need === 'mandatory' ? FIELD_VALUES[kind] : FIELD_VALUES[kind].nullable().optional();
       return [field, value.describe(help)];
     }),
   ),

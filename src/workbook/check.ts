@@ -2,7 +2,8 @@ import { oncePerCell, type Finding } from '../domain/rules/finding';
 import type { MappingRow } from '../domain/filing/mapping';
 import { checkUncheckedRows } from '../domain/rules/rules';
 import type { FileContext } from '../domain/rules/file';
-import { withSheetHeaders, readWorkbook, type ReadOptions, type WorkbookReading } from './read';
+import { nothingRead, withSheetHeaders, readWorkbook } from './read';
+import type { ReadOptions, WorkbookReading, WorkbookRefused } from './read';
 
 export interface CheckedWorkbook {
   /** Whether there is no error. There may be warnings. */
@@ -28,6 +29,9 @@ export async function checkWorkbook(
 ): Promise<CheckedWorkbook> {
   return checkReading(await readWorkbook(file, options), context);
 }
+
+/** What a check says of a file that was refused before its cells were read. */
+export const refusedWorkbook = (refused: WorkbookRefused): CheckedWorkbook => checkReading(nothingRead(refused));
 
 /** Checks what was read by the rule table. */
 export function checkReading(reading: WorkbookReading, context: FileContext = {}): CheckedWorkbook {

@@ -1,12 +1,14 @@
 import { INVOICE_FIELDS, isExtraField, normaliseHeader, BUILT_IN_TEMPLATE } from '../domain/rules/columns';
 import type { ColumnField, BulkTemplate } from '../domain/rules/columns';
-import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
+import { errorAt, oncePerCell, warningAt, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
+import { templateUnknown } from '../domain/rules/optional-fields';
 import { hiddenByMerge, missing, quoted } from '../domain/rules/value-messages';
-import { type CellContent, type CellContext, cellContent, cellContext, GENERAL } from './sheet/cell-content';
-import { aboutColumns, aboutRows, aboutSheets, aboutTemplate, MergedCells } from './sheet/about-sheet';
+import { type CellContent, type CellContext, cellContent, cellContext } from './sheet/cell-content';
+import { aboutColumns, aboutRows, aboutSheets, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
+import { GENERAL } from './sheet/number-format';
 import { cellValue, extraValue } from './sheet/cell-value';
 import { type OpenSheet, openWorkbook } from './sheet/open-workbook';
 import { withSheetHeaders, isOurs, readHeaders } from './sheet/headers';
@@ -14,9 +16,10 @@ import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/heade
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
 import type { RawCell, RawRow } from './sheet/sheet-rows';
 import { textsOf } from './sheet/filled-rows';
+import { strayRow } from './sheet/stray-rows';
 
 export { WorkbookRefused } from './ooxml/limits';
-export { TEMPLATE_UNKNOWN } from './sheet/about-sheet';
+export { TEMPLATE_UNKNOWN } from '../domain/rules/optional-fields';
 export { withSheetHeaders, type ColumnAt } from './sheet/headers';
 
 export interface WorkbookReading {
@@ -60,9 +63,15 @@ export async function readWorkbook(
     return { ...reading, findings };
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
-    return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
+    return nothingRead(error);
   }
 }
+
+/** The reading of a file that was refused. */
+export const nothingRead = ({ code, message }: WorkbookRefused): WorkbookReading => ({
+  ...NOTHING,
+  findings: [errorAt(null, null, code, message)],
+});
 
 /** A cell's value before it is in a file; dates are midnight in UTC. */
 export type NewCell = string | number | Date | null;
@@ -84,7 +93,7 @@ export function readCells(
 }
 
 function rawCellOf(value: NewCell, index: number): RawCell[] {
-  const at = { column: index + 1, style: -1 };
+  const at = { column: index + 1, style: 0 };
   if (value === null) return [];
   if (value instanceof Date) return [{ ...at, type: 'd', data: value.toISOString().slice(0, 10) }];
   return [{ ...at, type: typeof value === 'number' ? '' : 'inlineStr', data: String(value) }];
@@ -118,7 +127,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
     const row = next.value;
     const read = reader.read(row);
     if (!read) continue;
-    all.push(read.unchecked);
+    if (read.unchecked) all.push(read.unchecked);
     found.push(...read.findings);
     if (read.status !== undefined) statuses.set(row.number, read.status);
     if (row.hidden) hidden.push(row.number);
@@ -133,7 +142,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
     ...aboutColumns([...headers.columns.values()].filter(({ index }) => sheet.hidesColumn(index))),
     ...aboutRows(unchecked, { hidden: hidden.filter((row) => !untouched.has(row)), untouched: [...untouched] }),
   ];
-  if (template.learnedAt === null) findings.push(...aboutTemplate(unchecked, reader.ownFilled()));
+  if (template.learnedAt === null) findings.push(...templateUnknown(unchecked, reader.ownFilled()));
   return {
     unchecked,
     untouched: [...untouched],
@@ -183,7 +192,7 @@ class RowReader {
   }
 
   /** Reads a row; undefined for a blank one. Our own Status and Errors columns do not count as filled. */
-  read({ number, cells }: RawRow): { unchecked: UncheckedRow; findings: Finding[]; status?: string } | undefined {
+  read({ number, cells }: RawRow): { unchecked?: UncheckedRow; findings: Finding[]; status?: string } | undefined {
     const contents: CellContent[] = [];
     let blank = true;
     let status: string | undefined;
@@ -203,7 +212,9 @@ class RowReader {
       blank = false;
     }
     if (blank) return undefined;
-    return { ...this.readFields(contents, number), ...(status === undefined ? {} : { status }) };
+    const stray = strayRow(contents, this.headers, number);
+    const read = stray ? { findings: [stray] } : this.readFields(contents, number);
+    return { ...read, ...(status === undefined ? {} : { status }) };
   }
 
   /** Rows that nobody filled in. A row with a merged invoice cell is not one: somebody may have meant to fill it in. */
@@ -256,8 +267,12 @@ class RowReader {
       }
       filled.push({ field, index });
       const read = cellValue(field, column.kind, content);
-      if (!('value' in read)) findings.push(errorAt(row, field, read.code, read.message));
-      else if (!isExtraField(field)) mapping[field] = read.value;
+      if (!('value' in read)) {
+        findings.push(errorAt(row, field, read.code, read.message));
+        continue;
+      }
+      if (read.warning) findings.push(warningAt(row, field, read.warning.code, read.warning.message));
+      if (!isExtraField(field)) mapping[field] = read.value;
       // N is preset by the template and is what a filing without the column means, so it does not count as filled.
       else if (read.value !== 'N') extra[column.header] = read.value;
     }

@@ -55,6 +55,9 @@ export async function readTemplateLabels(source: string | Buffer): Promise<strin
   return row.done || row.value.number !== 1 ? [] : Object.values(textsOf(row.value, first.context));
 }
 
+/** The Branch Sl No of exporters with one office. */
+const HEAD_OFFICE = 0;
+
 /** Builds the template from the ledger: a row per IRM, Y/N columns preset to N, blank invoices. @returns its bytes */
 export async function buildTemplate(irms: readonly HeldIrm[], known: KnownIrms = {}): Promise<Buffer> {
   const workbook = new Workbook();
@@ -64,6 +67,7 @@ export async function buildTemplate(irms: readonly HeldIrm[], known: KnownIrms =
     const date = irm.issueDate ?? irm.remittanceDate;
     sheet.addRow({
       serialNo: index + 1,
+      branchSlNo: HEAD_OFFICE,
       irmIfscCode: irm.irmIfscCode,
       irmAdCode: irm.irmAdCode,
       irmNumber: irm.irmNumber,
@@ -126,6 +130,8 @@ function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): 
     const date = sheet.getCell(row, fields.get('irmDt') ?? 1);
     const read = typeof date.value === 'string' ? filingDateFromAnything(date.value) : null;
     if (read) date.value = midnight(read);
+    const branch = fields.get('branchSlNo');
+    if (branch !== undefined) sheet.getCell(row, branch).value ??= HEAD_OFFICE;
     const irm = irmOfRow(row);
     if (!irm) continue;
     sheet.getCell(row, firstAdded).value = irm.remitterName === null ? null : printable(irm.remitterName);
@@ -152,6 +158,7 @@ const HOW_TO = [
   'One row files one remittance against one document. Rows whose invoice columns stay empty are left out.',
   'A remittance that pays for several documents: copy its row, one per document, and give every row another Serial No.',
   'Upload Type: 101 Direct Export, 102 Softex, 103 Service Non IT, 104 Deemed. The same in every row.',
+  'Branch Sl No: which branch on your IEC made the export; 0, as preset, is the head office.',
   'SB/Invoice number, date, currency and value: as on the shipping bill or the invoice.',
   'Mapped IRM Amount FCC: how much of the remittance is for this document, without bank charges abroad.',
   'Leave the remittance columns (IFSC, AD code, number, date, currency, purpose, amount) as they are.',

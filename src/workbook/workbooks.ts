@@ -8,6 +8,8 @@ import { oversized, WorkbookRefused } from './ooxml/limits';
 
 /** Operations on workbooks. The implementation decides in which thread they run. */
 export interface Workbooks {
+  /** See `toXlsx`. @throws WorkbookRefused */
+  toXlsx(name: string, source: Buffer): Promise<Buffer>;
   /** See `checkWorkbook`. @throws WorkbookRefused */
   check(source: Buffer, context: FileContext, template?: BulkTemplate): Promise<CheckedWorkbook>;
   /** See `annotateWorkbook`. @throws WorkbookRefused */
@@ -23,6 +25,7 @@ export interface Workbooks {
 
 /** Runs in the calling thread, with limits on what is read but none on time. */
 export const workbooksInProcess: Workbooks = {
+  toXlsx: async (name, source) => (await import('./to-xlsx.js')).toXlsx(name, bufferOf(source)),
   check: async (source, context, template) => (await import('./check.js')).checkWorkbook(source, context, { template }),
   annotate: async (annotation) => (await import('./annotate.js')).annotateWorkbook(annotation),
   write: async (rows, template) => (await import('./write.js')).writeBulkWorkbook(rows, template),
@@ -76,6 +79,7 @@ export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, exec
       return outcome.result as Awaited<ReturnType<Workbooks[O]>>;
     }
     return {
+      toXlsx: async (...args) => bufferOf(await run('toXlsx', args)),
       check: (...args) => run('check', args),
       annotate: async (...args) => bufferOf(await run('annotate', args)),
       write: async (...args) => bufferOf(await run('write', args)),

@@ -3,6 +3,7 @@ import { BUILT_IN_TEMPLATE, columnOfHeader, isExtraField, normaliseHeader } from
 import type { BulkTemplate } from '../domain/rules/columns';
 import { isoFromFilingDate, type FilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
+import { escapedText } from './ooxml/xml-edit';
 import { UNWRITABLE } from '../domain/rules/value-messages';
 import { MAX_FILING_ROWS } from '../domain/service/limits';
 
@@ -32,7 +33,7 @@ export async function writeBulkWorkbook(
   sheet.columns = labels.map((header) => ({ header, width: header.length + 2 }));
   for (const [index, row] of rows.entries()) {
     const target = sheet.getRow(index + 2);
-    const extra = new Map(Object.entries(row.extra ?? {}).map(([label, value]) => [normaliseHeader(label), value]));
+    const extra = new Map(Object.entries(row.extra ?? {}).map(([label, value]) => [nameOf(label), value]));
     labels.forEach((label, at) => {
       const value = cellOf(row, label, extra);
       if (value === null) return;
@@ -52,25 +53,28 @@ export function midnight(date: FilingDate): Date {
 
 /** The template's labels, and those of filled columns that it lost since the workbook was checked. */
 function labelsOf(rows: readonly MappingRow[], labels: readonly string[]): string[] {
-  const known = new Set(labels.map(normaliseHeader));
+  const known = new Set(labels.map(nameOf));
   const filled = new Set(rows.flatMap(({ extra = {} }) => Object.keys(extra)));
-  return [...labels, ...[...filled].filter((label) => !known.has(normaliseHeader(label)))];
+  return [...labels, ...[...filled].filter((label) => !known.has(nameOf(label)))];
 }
+
+/** The same for every spelling of a column: a message names fields, and the template may have been read since. */
+const nameOf = (label: string): string => columnOfHeader(label)?.field ?? normaliseHeader(label);
 
 function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<string, ExtraValues[string]>): CellValue {
   const field = columnOfHeader(label)?.field;
   if (field !== undefined && !isExtraField(field)) return mapping[field];
-  const value = extra.get(normaliseHeader(label));
+  const value = extra.get(nameOf(label));
   if (value === undefined) return field === 'isThirdPartyExport' ? 'N' : null;
   return typeof value === 'object' ? midnight(value.date) : value;
 }
 
-/** Escapes text that looks like an escape of the format (`_x0041_`), which would change when it is read. */
+/** @throws RangeError for what the format cannot carry */
 function storable(text: string, label: string, row: number): string {
   // XML cannot contain these, nor an unpaired surrogate; exceljs would drop them silently.
   if (UNWRITABLE.test(text)) {
     const field = columnOfHeader(label)?.field ?? label;
     throw new RangeError(`Row ${row}: ${field} holds a control character, which a workbook cannot carry. Remove it.`);
   }
-  return text.replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_').replace(/\r/g, '_x000D_');
+  return escapedText(text);
 }

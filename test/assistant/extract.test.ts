@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FilingView } from '../../src/domain/filing/view';
-import { scriptedPdf } from '../support/scripted-pdf';
+import { pdfWith, scriptedPdf } from '../support/scripted-pdf';
 import type { ExtractedFile } from '../../src/assistant/extraction/extract';
 import { ebrc } from '../support/command-line';
 import { startExtractionStage, type ExtractionStage } from './extraction-stage';
@@ -19,9 +19,10 @@ const MEGABYTES_5 = 5 * 1024 * 1024;
 
 /** A PDF of exactly so many bytes. */
 function pdfOf(bytes: number): Buffer {
-  const head = Buffer.from('%PDF-1.4\n1 0 obj\n<< >>\nendobj\n%');
-  const tail = Buffer.from('\n%%EOF\n');
-  return Buffer.concat([head, Buffer.alloc(bytes - head.length - tail.length, 'x'), tail]);
+  const fits = (filled: number) => pdfWith('x'.repeat(filled));
+  const about = bytes - fits(0).length;
+  // The place of the list of objects has more digits in a longer file.
+  return fits(about - (fits(about).length - bytes));
 }
 
 async function pdf(name: string, content: Buffer): Promise<string> {

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { itemsOfWorkbook, templateOf } from './other-workbook';
+import { pdfWith } from '../support/scripted-pdf';
 
 export const OTHER_KEY = 'dev_other_key';
 
@@ -316,7 +317,8 @@ export async function startOtherService(): Promise<OtherService> {
       rows.some(({ outcome }) => outcome && 'number' in outcome && outcome.number === number),
     );
     if (!known) throw new Refusal(404, { code: 404, errorCode: 'EBRC_NOT_FOUND', message: 'Not there yet' });
-    sendFile(outgoing, 'application/pdf', ['%PDF-1.4\n', `% certificate ${number}\n`, 'trailer\n%%EOF\n']);
+    const file = pdfWith(` certificate ${number}`).toString();
+    sendFile(outgoing, 'application/pdf', [file.slice(0, 20), file.slice(20, 60), file.slice(60)]);
   }
 
   const server = createServer((incoming, outgoing) => {

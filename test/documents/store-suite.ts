@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { DocumentError } from '../../src/documents/stored-document';
 import type { DocumentStore } from '../../src/documents/document-store';
+import { pdfWith } from '../support/scripted-pdf';
 
 /** A store that the suite is run on, made anew for every test. */
 export interface StoreStage {
@@ -18,9 +19,7 @@ export interface StoreStage {
   close(): Promise<void>;
 }
 
-export function pdf(content = 'hello', length = 2_000): Buffer {
-  return Buffer.concat([Buffer.from(`%PDF-1.7\n${content}`), Buffer.alloc(length, 32), Buffer.from('\n%%EOF\n')]);
-}
+export const pdf = (content = 'hello', length = 2_000): Buffer => pdfWith(content + ' '.repeat(length));
 function inPieces(content: Buffer, size: number): Readable {
   const pieces: Buffer[] = [];
   for (let at = 0; at < content.length; at += size) pieces.push(content.subarray(at, at + size));

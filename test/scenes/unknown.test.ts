@@ -163,7 +163,12 @@ describe('filed', () => {
 
 describe('an answer that comes after “not filed”', () => {
   /** A filing whose worker has the answer of attempt 1, and is frozen before it stores it. */
-  async function frozen(): Promise<{ exporter: TestExporter; filing: Filing; filingId: string | null; thaw: () => void }> {
+  async function frozen(): Promise<{
+    exporter: TestExporter;
+    filing: Filing;
+    filingId: string | null;
+    thaw: () => void;
+  }> {
     const exporter = await stage.exporter();
     const [held, reached] = [gate(), gate()];
     const requestId = `LATE-${exporter.username}`;

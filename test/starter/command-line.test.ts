@@ -213,7 +213,7 @@ describe('a file that cannot be filed', () => {
 
   it.each([
     ['is no workbook', 'list.xlsx', 'Serial No,Upload Type', 'not_a_workbook'],
-    ['is an .xls', 'old.xls', '\u00d0\u00cf\u0011\u00e0', 'xls_format'],
+    ['is a damaged .xls', 'old.xls', '\u00d0\u00cf\u0011\u00e0', 'damaged'],
     ['is an .xlsm', 'macros.xlsm', 'not a zip', 'not_a_workbook'],
     ['is an .xlsb', 'binary.xlsb', 'not a zip', 'not_a_workbook'],
   ])('that %s is refused with -o too, and nothing is written', async (_what, name, content, code) => {

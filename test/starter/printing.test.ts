@@ -7,6 +7,7 @@ import type { Finding } from '../../src/domain/rules/finding';
 import type { EventView, FilingSummary, FilingView } from '../../src/domain/filing/view';
 import { RefusedError } from '../../src/starter/errors';
 import { doubtsOf } from '../../src/starter/cli/terminal';
+import { irmsTable } from '../../src/starter/cli/commands/exporters/exporters';
 import { historyTable } from '../../src/starter/cli/commands/filings/list';
 import { filingPage, filingsPage, progressText } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
@@ -25,6 +26,19 @@ function printed(page: Page, terminal: { columns?: number; colours?: boolean } =
   kept.terminal.result({}, () => page);
   return kept.written.stdout;
 }
+
+test('purpose and status, which decide what a remittance may pay, are shown at 100 columns', () => {
+  const irm = {
+    ...{ irmNumber: 'IRM2026000001', irmAdCode: '0510001', irmIfscCode: 'HDFC0000001', irmIssueDate: '05012026' },
+    ...{ remittanceDate: null, currency: 'USD', purposeCode: 'P0102', amount: '1234567.89', available: '1234567.89' },
+    ...{ held: '0', free: '1234567.89', heldBy: [], status: 'Fresh', remitterName: 'Northwind Trading Company GmbH' },
+    ...{ missing: false, readAt: '2026-01-05T00:00:00Z' },
+  };
+  const [head = '', row = ''] = printed(irmsTable([irm]), { columns: 100 }).split('\n');
+  for (const title of ['IRM', 'Free', 'Purpose', 'Status']) expect(head).toContain(title);
+  for (const value of ['IRM2026000001', 'P0102', 'Fresh']) expect(row).toContain(value);
+  expect(Math.max(head.length, row.length)).toBeLessThanOrEqual(100);
+});
 
 test.each([undefined, 80])('nothing that a service or a person wrote steers a terminal of %s columns', (columns) => {
   const { terminal: people, written } = keptTerminal({ columns });

@@ -67,7 +67,7 @@ test('failing cells are filled and noted; Status and Errors show it row by row; 
   expect([2, 3, 4].map((row) => sheet.getCell(row, STATUS).value)).toEqual(['OK', 'Error', 'Warning']);
   expect(sheet.getCell(2, STATUS + 1).value).toBeNull();
   expect(sheet.getCell(3, STATUS + 1).value).toContain('Invalid date value "soon" in IRM Date');
-  expect(sheet.getCell(3, STATUS + 1).value).toContain('Invalid yesno value "Yes" in Is Vostro. Expected Y or N.');
+  expect(sheet.getCell(3, STATUS + 1).value).toContain('Invalid value "Yes" in Is Vostro: write Y or N.');
   expect(sheet.getCell(4, STATUS + 1).value).toMatch(/^Warning: IRM AD Code/);
   expect(fillOf(sheet.getCell('G3'))).toBe('FFFFC7CE');
   expect(fillOf(sheet.getCell('R3'))).toBe('FFFFC7CE');

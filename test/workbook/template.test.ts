@@ -75,7 +75,7 @@ test('remitter and free balance stand in columns that are not sent, and exhauste
   expect(shown.map((index) => sheet?.getCell(2, index).value)).toEqual(['Lakeshore', 9000]);
   expect(sheet?.rowCount).toBe(2);
   expect((await sheetOf(true))[0]?.rowCount).toBe(3);
-  expect(help?.rowCount).toBe(10);
+  expect(help?.rowCount).toBe(11);
   const { errors, warnings, rows } = await checkWorkbook(await decorateTemplate(source, { irms }));
   expect({ errors, warnings, rows: rows.length }).toEqual({ errors: [], warnings: [], rows: 1 });
 });
@@ -100,7 +100,6 @@ test('filled in as it stands, it is checked and right', async () => {
   expect(sheet?.getRow(1).values).toEqual([undefined, ...HEADERS]);
   const typed = {
     uploadType: 101,
-    branchSlNo: 0,
     sbCumInvoiceNumber: '1234567',
     sbCumInvoiceDate: new Date('2026-01-03T00:00:00Z'),
     portCode: 'INNSA1',
@@ -150,6 +149,12 @@ describe('rows that nobody filled in', () => {
   });
 });
 
+test('the head office is preset in the service’s own template too, where its branch is empty', async () => {
+  const file = await book([cells({ branchSlNo: null }), cells({ serialNo: 2, branchSlNo: 3 })]);
+  const sheet = (await load(await decorateTemplate(file))).worksheets[0];
+  expect([2, 3].map((row) => sheet?.getCell(row, columnIndex('branchSlNo')).value)).toEqual([0, 3]);
+});
+
 test('what is said of a cell uses the words of the sheet', async () => {
   const workbook = await load(await buildTemplate([irm]));
   const sheet = workbook.worksheets[0];
@@ -158,7 +163,7 @@ test('what is said of a cell uses the words of the sheet', async () => {
   const { errors } = await checkWorkbook(Buffer.from(await workbook.xlsx.writeBuffer()));
   const about = (field: string) => errors.find((error) => error.field === field)?.message;
   expect(about('mappedIRMAmountFCC')).toBe('Required field MAPPED IRM AMOUNT-FCC is missing: fill it in.');
-  expect(about('branchSlNo')).toBe('Required field Branch Sl No is missing: fill it in.');
+  expect(about('uploadType')).toBe('Required field Upload Type is missing: fill it in.');
 });
 
 test('texts are what the cells show; a password keeps its blanks and its digits', async () => {

@@ -94,6 +94,15 @@ test('it is the template: 37 columns, text cells, dates as DDMMYYYY, nothing tha
   expect(sheet?.getCell('T2').value).toBeNull();
 });
 
+test('a value of an optional column stands under the template’s own label for it, however the row spells it', async () => {
+  const labels = BUILT_IN_TEMPLATE.labels.map((label) => label.replace('Discount Val Deduct', 'DISCOUNT VALUE DEDUCT'));
+  const rows = [{ ...mappingRow(), extra: { 'Discount Val Deduct': 12.5 } }];
+  const file = await writeBulkWorkbook(rows, { labels });
+  const sheet = (await new Workbook().xlsx.load(Uint8Array.from(file).buffer)).worksheets[0];
+  expect(sheet?.getRow(1).values).toEqual([undefined, ...labels]);
+  expect(sheet?.getCell(2, labels.indexOf('DISCOUNT VALUE DEDUCT') + 1).value).toBe(12.5);
+});
+
 test('a value that a workbook would change, and more rows than one upload has, are refused', async () => {
   const rows = Array.from({ length: 1000 }, (_, index) => mappingRow({ serialNo: index + 1 }, index + 2));
   await expect(writeBulkWorkbook(rows)).rejects.toThrow('at most 999 rows, not 1000');

@@ -10,6 +10,7 @@ import { isoFromFilingDate } from '../../src/domain/dates';
 import { noFindings, type FindingView } from '../../src/domain/reconciliation/findings';
 import { listFindings } from '../../src/ledger/findings';
 import type { reconcile } from '../../src/workflows/reconcile';
+import { pdfWith } from '../support/scripted-pdf';
 import { QUICK_AUTHORITY, useFilingStage } from '../scenes/use-stage';
 import type { TestExporter } from '../scenes/stage';
 
@@ -77,7 +78,7 @@ it('fetches a missing and a damaged PDF again, and reports it', async () => {
   const [missing = '', damaged = ''] = (await stage.view(filing)).rows.map(({ pdf }) => pdf ?? '');
   await rm(documents.pathOf(missing));
   // Whole, and not the certificate all the same: only its hash tells.
-  await writeFile(documents.pathOf(damaged), '%PDF-1.4 another document\n%%EOF\n');
+  await writeFile(documents.pathOf(damaged), pdfWith('another document'));
   const result = await run(input);
   expect(result).toMatchObject({ opened: 2, closed: 2, healed: 2, counts: { pdf_missing: 0, pdf_damaged: 0 } });
   const findings = await findingsOf(exporter, true);

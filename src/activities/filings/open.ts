@@ -1,5 +1,6 @@
 /** Opens a filing: reads what a run was started with, judges it, and records it. */
 import { fileInput, type FileInput } from '../../domain/contracts';
+import { filingDateInKolkata } from '../../domain/dates';
 import { sameId } from '../../domain/identity';
 import { IN_PLAIN_WORDS, invalidInput } from '../../domain/issues';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
@@ -13,6 +14,7 @@ import { contentHashOf, readInput, referenceOf, type Maker } from '../../ledger/
 import { recordFiling, type Recorded } from '../../ledger/filings/record';
 import { standingUnder } from '../../ledger/filings/reference';
 import type { Queryable } from '../../ledger/pool';
+import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import type { Deps } from '../dependencies';
 
 export type Opened =
@@ -96,7 +98,8 @@ async function readRequest(db: Queryable, input: ParsedInput): Promise<Request> 
     const text = `The ledger holds no input ${inputRef}. Hand the rows in again.`;
     return { rows: [], allowDuplicate, findings: [errorAt(null, null, 'input_unknown', text)] };
   }
-  const { message, findings } = parsePushMessage(input.message, allowDuplicate);
+  const template = (await readBulkTemplate(db, input.mode)) ?? undefined;
+  const { message, findings } = parsePushMessage(input.message, allowDuplicate, { template, today: today() });
   if (!message) return { rows: [], allowDuplicate, findings };
   if (message.platformCustomerId && !sameId(message.platformCustomerId, input.exporterId)) {
     const text = `The message is for ${message.platformCustomerId}, but the filing for ${input.exporterId}. Make them agree.`;
@@ -111,6 +114,8 @@ async function readRequest(db: Queryable, input: ParsedInput): Promise<Request> 
     findings,
   };
 }
+
+const today = () => filingDateInKolkata(Date.now());
 
 /** What an input asks to file, with the findings of the rules. */
 async function judgeRequest(db: Queryable, input: ParsedInput): Promise<Request> {
@@ -128,7 +133,9 @@ async function judgeRequest(db: Queryable, input: ParsedInput): Promise<Request>
     findings.push(errorAt(null, 'decalarationFlag', 'declaration_missing', text));
   }
   if (!hasErrors(findings))
-    findings.push(...checkRows(read.rows, { uploadType, permitted: permittedRows(read.allowDuplicate) }));
+    findings.push(
+      ...checkRows(read.rows, { uploadType, permitted: permittedRows(read.allowDuplicate), today: today() }),
+    );
   return { ...read, uploadType, declaration, findings: withoutRepeats(findings) };
 }
 

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { checkContent, ContentCheck } from '../content-check';
 import { assertSameContent, DocumentError, assertDocumentName, documentName, unreadable } from '../stored-document';
-import type { DocumentKind, DocumentStore, StoredDocument } from '../stored-document';
+import type { DocumentKind, DocumentStore } from '../stored-document';
 import { OWNER, untilItWorks } from '../records';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
@@ -35,8 +35,7 @@ export function createS3Store(root: string): DocumentStore {
     const found = await objects.read(keyOf(name));
     if (!found) return null;
     const check = await checkContent(found.body, kind);
-    const whole = { name, path: base + name, sha256: check.sha256(), bytes: check.bytes };
-    return { etag: found.etag, stored: check.problem() === null ? (whole satisfies StoredDocument) : null };
+    return { etag: found.etag, stored: check.problem() === null ? check.stored(name, base + name) : null };
   }
 
   /** Stores checked content, replacing a damaged object. @throws Error if the store cannot create a missing object */
@@ -73,9 +72,9 @@ export function createS3Store(root: string): DocumentStore {
       const content = await collect(source, check, key, name);
       const problem = check.problem(expectedBytes);
       if (problem !== null) throw new DocumentError('bad_answer', name, `${key} was not stored: ${problem}.`);
-      const sha256 = check.sha256();
-      await store(name, kind, content, sha256);
-      return { name, path: base + name, sha256, bytes: check.bytes };
+      const stored = check.stored(name, base + name);
+      await store(name, kind, content, stored.sha256);
+      return stored;
     },
     find: async ({ name, kind, mode }) => (await look(documentName(name, kind, mode), kind))?.stored ?? null,
     read: async (name) => {

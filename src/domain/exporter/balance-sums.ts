@@ -1,7 +1,7 @@
 /** What rows may map of their IRMs: the balance as last read, less what other filings hold of it. */
 import { comparableDate, irmKey, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
-import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
+import { compareAmounts, formatAmount, isMore, subtractAmounts, sumAmounts } from '../money';
 import { filingName } from '../names';
 import { errorAt, type Finding } from '../rules/finding';
 import { rowThatExceeds } from '../rules/file';
@@ -90,7 +90,7 @@ function judgeAccount(group: RowsOfIrm, account: Account, holds: readonly Hold[]
     const finding = errorAt(rowThatExceeds(group, limit), 'mappedIRMAmountFCC', code, message);
     return [{ waits: false, certifiedAt: null, finding, ...more }];
   };
-  if (amount !== null && compareAmounts(total, amount) > 0)
+  if (amount !== null && isMore(total, amount, currency))
     return short(
       'over_remittance',
       amount,
@@ -98,7 +98,7 @@ function judgeAccount(group: RowsOfIrm, account: Account, holds: readonly Hold[]
     );
   // Unknown: nothing can be compared, which is warned of.
   if (available === null) return [];
-  if (compareAmounts(total, available) > 0)
+  if (isMore(total, available, currency))
     return short(
       'over_balance',
       available,
@@ -107,9 +107,9 @@ function judgeAccount(group: RowsOfIrm, account: Account, holds: readonly Hold[]
   const counted = pendingHolds(holds, account);
   const left = (of: readonly Hold[]) => subtractAmounts(available, sumAmounts(of.map((hold) => hold.amount)));
   const free = left(counted);
-  if (compareAmounts(total, free) <= 0) return [];
+  if (!isMore(total, free, currency)) return [];
   const certified = counted.flatMap(({ certifiedAt }) => certifiedAt ?? []);
-  const waits = compareAmounts(total, left(counted.filter(({ kind }) => kind !== 'sent'))) <= 0;
+  const waits = !isMore(total, left(counted.filter(({ kind }) => kind !== 'sent')), currency);
   const say = `but ${named(counted)} ${counted.length > 1 ? 'hold' : 'holds'} part of the ${formatAmount(available)} available, which leaves ${formatAmount(atLeastZero(free))}. Wait for that outcome, or lower the mapped amounts.`;
   const [shortage] = short('balance_held', free, say, {
     waits,

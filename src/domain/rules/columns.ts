@@ -20,7 +20,10 @@ export interface BulkColumn {
 const ITEM_COLUMNS: Readonly<Record<MappingField, readonly [header: string, help: string]>> = {
   serialNo: ['Serial No', 'A different number for every row: 1, 2, 3 …'],
   uploadType: ['Upload Type', '101 Direct Export, 102 Softex, 103 Service Non IT, 104 Deemed. The same in every row.'],
-  branchSlNo: ['Branch Sl No', 'Serial number of the IEC branch; 0 for the head office.'],
+  branchSlNo: [
+    'Branch Sl No',
+    'Serial number of the branch in the list of branches on your IEC; 0 for the head office, and if you have one office.',
+  ],
   irmIfscCode: ['IRM IFSC Code', 'IFSC of the bank branch that received the remittance, 11 characters.'],
   irmAdCode: ['IRM AD Code', 'The 7-digit AD code of the IRM, as text so that leading zeros stay.'],
   irmNumber: ['IRM Number', 'The number of the inward remittance, as the bank reported it.'],
@@ -155,6 +158,17 @@ export type UploadType = keyof typeof UPLOAD_TYPES;
 /** Whether a number is one of the four documented upload type codes. */
 export function isUploadType(code: number): code is UploadType {
   return Object.hasOwn(UPLOAD_TYPES, code);
+}
+
+/** The code of an upload type by its name, such as `Softex`, `102 - Softex` or `Direct`; undefined for a code alone. */
+export function uploadTypeNamed(text: string): UploadType | undefined {
+  const name = normaliseHeader(text).replace(/\d/g, '');
+  if (name.length < 4) return undefined;
+  const found = Object.entries(UPLOAD_TYPES).find(([, known]) => {
+    const whole = normaliseHeader(known);
+    return whole.startsWith(name) || name.startsWith(whole);
+  });
+  return found && (Number(found[0]) as UploadType);
 }
 
 /** Header labels in order. The spec shows 22 of 37; the service's template has all ("GET /irm/bulk-template"). */

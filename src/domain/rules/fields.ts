@@ -5,7 +5,7 @@ import { errorAt, warningsAt, type Finding } from './finding';
 import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../filing/mapping';
 import type { MappingField, ExtraValues, Mapping, MappingRow } from '../filing/mapping';
 import { isPlainNumber } from '../identity';
-import { atMostTwoDecimals, decimalsOf, fitsCurrency } from '../money';
+import { decimalsOf, fitsCurrency, isFilable, roundedDown } from '../money';
 import {
   UNWRITABLE,
   controlCharacter,
@@ -46,6 +46,9 @@ function onOneLine(length: number, say: string): { fits: RegExp; say: string } {
   const fits = new RegExp(`^[^\\p{Cc}\\p{Cf}]{1,${length}}$`, 'u');
   return { fits, say: `${say}, without line breaks, tabs or invisible characters` };
 }
+
+/** A long number as a spreadsheet shows and exports it in a narrow column. */
+const SHORTENED = /^\d(?:[.,]\d+)?E\+\d{1,3}$/i;
 
 /** Purpose codes that the authority's published rules exclude from certificates. */
 const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);
@@ -96,7 +99,7 @@ function checkInteger(row: number, field: MappingField, value: unknown): Finding
   return [];
 }
 
-function checkAmount(row: number, field: MappingField, value: unknown, currency?: string): Finding[] {
+export function checkAmount(row: number, field: string, value: unknown, currency?: string): Finding[] {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
     const message = invalidNumber(field, value, 'Write an amount that is not negative.');
     return [errorAt(row, field, 'invalid_number', message)];
@@ -105,13 +108,19 @@ function checkAmount(row: number, field: MappingField, value: unknown, currency?
     const message = `${field} ${value} has more than the ${decimalsOf(currency)} decimals of ${quoted(currency)}. Round it as the bank did.`;
     return [errorAt(row, field, 'too_many_decimals', message)];
   }
-  const isExact = atMostTwoDecimals(value);
+  const isExact = isFilable(value, currency);
   return warningsAt(row, field, {
-    amount_decimals: !isExact && `${field} ${value} has more than two decimals. Round it as the bank did.`,
+    amount_decimals: !isExact && `${field} ${value} has ${decimalsAdvice(value, currency)}`,
     amount_digits:
       isExact && value >= 1e14 && `${field} ${value} has more than 14 digits before the point. Check the amount.`,
     amount_zero: value === 0 && `${field} is 0. Check the amount, or remove the row.`,
   });
+}
+
+function decimalsAdvice(value: number, currency = ''): string {
+  const code = currency.trim().toUpperCase();
+  if (decimalsOf(code) === 2) return 'more than two decimals. Round it as the bank did.';
+  return `more than two decimals. Banks give ${code} three, the authority takes two: write ${roundedDown(value, code)}, rounded down, because more than the remittance is refused.`;
 }
 
 /** The annexure's longest text has 50 characters; numbers in comparable form are keys of the ledger. */
@@ -125,6 +134,11 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
   if (value.length > LONGEST_TEXT) {
     const message = `${field} has ${value.length} characters. No field takes more than ${LONGEST_TEXT}.`;
     return [errorAt(row, field, 'text_too_long', message)];
+  }
+  if (SHORTENED.test(value.trim())) {
+    const hint =
+      'A spreadsheet shortened this number, and its last digits are lost. Format the cell as text and type the value again.';
+    return [errorAt(row, field, 'lost_digits', invalidText(field, value, hint))];
   }
   if (field === 'sbCumInvoiceNumber' && !isPlainNumber(value)) {
     const message = `sbCumInvoiceNumber ${quoted(value)} has characters that are no letters A to Z, digits or signs of a plain keyboard, although they may look like them. Type it again.`;

@@ -5,8 +5,18 @@ import { groupBy } from '../values';
 import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
 import { utf8Bytes } from '../text';
 import { billKey, comparableDate, comparableText, documentKey, irmIdentity, irmKey } from '../identity';
-import { type Amount, amountText, canonicalAmount, compareAmounts, isAmount, sumAmounts } from '../money';
+import {
+  type Amount,
+  amountText,
+  canonicalAmount,
+  compareAmounts,
+  isAmount,
+  isMore,
+  isSameAmount,
+  sumAmounts,
+} from '../money';
 import type { Mapping } from '../filing/mapping';
+import type { FilingDate } from '../dates';
 import { hasValue, type UncheckedRow } from './fields';
 import { listed, TOO_MUCH_TEXT } from './value-messages';
 import { isUploadType } from './columns';
@@ -16,6 +26,8 @@ export interface FileContext {
   uploadType?: number;
   /** Rows (by `row`) that may repeat a mapping; they get a warning instead of an error. */
   permitted?: ReadonlySet<number>;
+  /** Today in India; without it no date is compared with today. */
+  today?: FilingDate;
 }
 
 /** Checks the number of rows and bytes. @returns the finding, or null */
@@ -155,8 +167,9 @@ function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
     const remittance = stated[0];
     if (remittance === undefined) return [];
     const findings: Finding[] = [];
+    const { irmFCC } = all[0].mapping;
     const other = all.find(
-      ({ mapping }) => isAmount(mapping.irmRemitAmtFCC) && compareAmounts(mapping.irmRemitAmtFCC, remittance) !== 0,
+      ({ mapping }) => isAmount(mapping.irmRemitAmtFCC) && !isSameAmount(mapping.irmRemitAmtFCC, remittance, irmFCC),
     );
     if (other) {
       const message = `This row gives another remittance amount than row ${all[0].row} for the same IRM. Write the same amount in both.`;
@@ -164,8 +177,7 @@ function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
     }
     const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
     const total = totalOf(group);
-    if (compareAmounts(total, largest) > 0) {
-      const { irmFCC } = all[0].mapping;
+    if (isMore(total, largest, irmFCC)) {
       const message = `Mapped amounts of this IRM add up to ${amountText(total, irmFCC)} (${group.length === 1 ? 'row' : 'rows'} ${listed(group.map(({ row }) => row))}), more than the remittance of ${amountText(largest, irmFCC)}. Lower them.`;
       findings.push(errorAt(rowThatExceeds(group, largest), 'mappedIRMAmountFCC', 'over_remittance', message));
     }
@@ -193,7 +205,7 @@ function checkDocumentValue(group: readonly UncheckedRow[]): Finding[] {
   const { sbCumInvoiceValueinFCC: value, sbCumInvoiceFCC: currency } = group[0]?.mapping ?? {};
   const sameCurrency = group.every(({ mapping }) => mapping.irmFCC === mapping.sbCumInvoiceFCC);
   const total = totalOf(group);
-  if (!isAmount(value) || !sameCurrency || compareAmounts(total, value) <= 0) return [];
+  if (!isAmount(value) || !sameCurrency || !isMore(total, value, currency)) return [];
   const message = `Mapped amounts of this document add up to ${amountText(total, currency)}, more than its value of ${amountText(value, currency)}. Check the amounts.`;
   return [warningAt(rowThatExceeds(group, value), 'mappedIRMAmountFCC', 'over_document_value', message)];
 }

@@ -5,7 +5,7 @@ import { recordsFor, recordsOf, type HeldIrm, type RowsOfIrm } from '../exporter
 import { groupBy } from '../values';
 import { comparableDate, comparableText, irmKey, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
-import { amountText, compareAmounts, formatAmount } from '../money';
+import { amountText, formatAmount, isSameAmount } from '../money';
 import { listed, quoted } from './value-messages';
 
 /**
@@ -129,7 +129,7 @@ function differences({ row, mapping }: MappingRow, irm: HeldIrm): Finding[] {
   // Public sources disagree whether this is the whole remittance or its remaining balance, so both pass.
   const shown = (amount: string | null) => amountText(amount) ?? 'unknown amount';
   const known = [irm.amount, irm.available].filter((amount) => amount !== null);
-  if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {
+  if (known.length > 0 && known.every((amount) => !isSameAmount(amount, mapping.irmRemitAmtFCC, irm.currency))) {
     const message = `irmRemitAmtFCC ${formatAmount(mapping.irmRemitAmtFCC)} is neither the held remittance of ${shown(irm.amount)} nor its balance of ${shown(irm.available)}. Write one of them.`;
     findings.push(warningAt(row, 'irmRemitAmtFCC', 'irm_amount_differs', message));
   }

@@ -1,16 +1,19 @@
 import { permittedRows, type PermittedDuplicate } from './duplicates';
 import { isObject } from '../values';
 import { errorAt, oncePerCell, type Finding } from './finding';
-import { FIELD_NAMES, MAPPING_FIELDS, type MappingField, type MappingRow } from '../filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS } from '../filing/mapping';
+import type { ExtraValues, FieldKind, MappingRow } from '../filing/mapping';
 import { MAX_FILING_ROWS } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { withoutNoise } from '../money';
-import { tooManyRows } from './file';
+import { type FileContext, tooManyRows } from './file';
 import { checkUncheckedRows } from './rules';
 import { cutText, isStorable } from '../text';
 import { completeRow, emptyMapping, hasValue, type UncheckedRow } from './fields';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './value-messages';
-import { UPLOAD_TYPES } from './columns';
+import { BUILT_IN_TEMPLATE, BULK_COLUMNS, UPLOAD_TYPES, columnOfHeader, uploadTypeNamed } from './columns';
+import type { BulkTemplate, ColumnField } from './columns';
+import { OPTIONAL_COLUMNS, templateUnknown } from './optional-fields';
 
 const NOT_A_MESSAGE =
   'This is not a push message: it must be one JSON object with uploadType, decalarationFlag, recordResCount and ebrcBulkGenDtos.';
@@ -28,6 +31,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export function parsePushMessage(
   value: unknown,
   permitted: readonly PermittedDuplicate[] = [],
+  { template = BUILT_IN_TEMPLATE, today }: { template?: BulkTemplate | undefined } & Pick<FileContext, 'today'> = {},
 ): {
   message?: {
     platformCustomerId?: string;
@@ -47,7 +51,7 @@ export function parsePushMessage(
   // Check the number before reading items: a message of a few MB can hold millions.
   if (items.length > MAX_FILING_ROWS)
     return { findings: [tooManyRows(items.length, rowOfItem(items[MAX_FILING_ROWS], MAX_FILING_ROWS))] };
-  const read = items.map(readItem);
+  const read = items.map((item, index) => readItem(item, index, template));
   const unchecked = read.map(({ unchecked }) => unchecked);
   const allowed = readAllowDuplicate(value.allowDuplicate);
   const rows = permittedRows([...permitted, ...allowed.permitted]);
@@ -55,7 +59,8 @@ export function parsePushMessage(
     ...checkTopLevel(value, items.length),
     ...allowed.findings,
     ...read.flatMap((item) => item.findings),
-    ...checkUncheckedRows(unchecked, { permitted: rows, ...(known && { uploadType }) }),
+    ...(template.learnedAt === null ? templateUnknown(unchecked) : []),
+    ...checkUncheckedRows(unchecked, { permitted: rows, ...(known && { uploadType }), ...(today && { today }) }),
   ]);
   if (findings.some(({ severity }) => severity === 'error')) return { findings };
   return {
@@ -86,7 +91,9 @@ function checkTopLevel(message: Record<string, unknown>, count: number): Finding
     wrong('platformCustomerId', '', 'invalid_uuid', say);
   }
   if (typeof uploadType !== 'string' || !codes.includes(uploadType)) {
-    const say = `uploadType ${quoted(uploadType)} is not a code as text. At top level write one of "${codes.join('", "')}", in quotes.`;
+    const named = typeof uploadType === 'string' ? uploadTypeNamed(uploadType) : undefined;
+    const write = named === undefined ? `one of "${codes.join('", "')}"` : `"${named}"`;
+    const say = `uploadType ${quoted(uploadType)} is not a code as text. At top level write ${write}, in quotes.`;
     wrong('uploadType', `write one of ${codes.join(', ')}, as text`, 'unknown_upload_type', say);
   }
   if (flag !== 'Y' && flag !== 'N') {
@@ -134,19 +141,25 @@ function unknownProperties(object: object, known: ReadonlySet<string>, row: numb
   return Object.keys(object)
     .filter((name) => !known.has(name))
     .slice(0, MAX_UNKNOWN)
-    .map((name) => cutText(name, PROPERTY_BYTES))
-    .map((name) =>
-      errorAt(row, name, 'unknown_property', `property ${name} should not exist. Remove it, or correct its spelling.`),
-    );
+    .map((name) => {
+      const shortened = cutText(name, PROPERTY_BYTES);
+      const field = row === null ? undefined : columnOfHeader(name)?.field;
+      const advice = field === undefined ? 'Remove it, or correct its spelling.' : `Write it as ${field}.`;
+      return errorAt(row, shortened, 'unknown_property', `property ${shortened} should not exist. ${advice}`);
+    });
 }
 
-const ITEM_FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES);
+const ITEM_FIELDS: ReadonlySet<string> = new Set(BULK_COLUMNS.map(({ field }) => field));
 
 /** What names an item in findings: its serial number, or else its place from 1. */
 const rowOfItem = (item: unknown, index: number): number =>
   isObject(item) && Number.isSafeInteger(item.serialNo) ? Number(item.serialNo) : index + 1;
 
-function readItem(item: unknown, index: number): { unchecked: UncheckedRow; findings: Finding[] } {
+function readItem(
+  item: unknown,
+  index: number,
+  template: BulkTemplate,
+): { unchecked: UncheckedRow; findings: Finding[] } {
   if (!isObject(item)) {
     const row = index + 1;
     const message = `Item ${row} of ebrcBulkGenDtos is not a JSON object. Write one object per mapping.`;
@@ -160,20 +173,43 @@ function readItem(item: unknown, index: number): { unchecked: UncheckedRow; find
   for (const field of FIELD_NAMES) {
     const value = item[field];
     if (!hasValue(value)) continue;
-    const problem = wrongType(field, value);
+    const problem = wrongType(field, MAPPING_FIELDS[field], value);
     if (problem) {
       failed.add(field);
       findings.push(errorAt(row, field, problem.code, problem.say));
-    } else {
-      mapping[field] = MAPPING_FIELDS[field] === 'amount' && typeof value === 'number' ? withoutNoise(value) : value;
-    }
+    } else mapping[field] = valueOf(MAPPING_FIELDS[field], value);
   }
+  const { extra, findings: ofOptional } = readOptional(item, row, template);
+  for (const { field } of ofOptional) failed.add(field ?? '');
+  findings.push(...ofOptional);
   // The loop above checked each value against the type of its field in Mapping.
-  return { unchecked: { row, mapping, failed }, findings };
+  return { unchecked: { row, mapping, failed, ...(Object.keys(extra).length > 0 && { extra }) }, findings };
 }
 
-function wrongType(field: MappingField, value: unknown): { code: string; say: string } | undefined {
-  switch (MAPPING_FIELDS[field]) {
+/** Fields that only the bulk upload has, by the template's labels. N means the same as no value. */
+function readOptional(item: Record<string, unknown>, row: number, { labels, learnedAt }: BulkTemplate) {
+  const extra: ExtraValues = {};
+  const findings: Finding[] = [];
+  for (const { field, kind } of OPTIONAL_COLUMNS) {
+    const value = item[field];
+    if (!hasValue(value) || (kind === 'yesNo' && value === 'N')) continue;
+    const problem = wrongType(field, kind, value);
+    const label = labels.find((each) => columnOfHeader(each)?.field === field);
+    if (problem) findings.push(errorAt(row, field, problem.code, problem.say));
+    else if (label !== undefined) extra[label] = valueOf(kind, value) as string | number;
+    else {
+      const message = `${field} cannot be sent: push messages have no such field, and the service's bulk template (read ${learnedAt ?? 'never'}) has no such column. File this row at the authority's portal, or ask the service.`;
+      findings.push(errorAt(row, field, 'no_channel', message));
+    }
+  }
+  return { extra, findings };
+}
+
+const valueOf = (kind: FieldKind, value: unknown): unknown =>
+  kind === 'amount' && typeof value === 'number' ? withoutNoise(value) : value;
+
+function wrongType(field: ColumnField, kind: FieldKind, value: unknown): { code: string; say: string } | undefined {
+  switch (kind) {
     case 'integer':
     case 'amount': {
       if (typeof value === 'number') return undefined;

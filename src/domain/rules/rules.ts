@@ -4,16 +4,37 @@ import type { MappingRow, MappingField } from '../filing/mapping';
 import { uncheckedRow, type UncheckedRow, hasValue, checkFields } from './fields';
 import { type FileContext, checkFile, checkSize } from './file';
 import { DIRECT_EXPORT, SOFTEX } from './columns';
-import { addDays, compareFilingDates, isFilingDate } from '../dates';
+import { checkOptional } from './optional-fields';
+import { addDays, compareFilingDates, dayInWords, isFilingDate, type FilingDate } from '../dates';
 import { missing, quoted } from './value-messages';
 
 const GST_FIELDS = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
 const IT_PURPOSES: ReadonlySet<string> = new Set(['P0802', 'P0803', 'P0807', 'P0103']);
 const ADVANCE = 'P0103';
 
-/** @param filingType the filing's upload type; in Direct Export the shipping bill rule holds for every row */
-function checkRow(row: UncheckedRow, filingType?: number): Finding[] {
-  return [...checkGst(row), ...checkDocument(row, filingType), ...checkPurpose(row), ...checkCurrencies(row)];
+/** In a filing of Direct Export the shipping bill rule holds for every row. */
+function checkRow(row: UncheckedRow, { uploadType, today }: FileContext): Finding[] {
+  return [
+    ...checkGst(row),
+    ...checkDocument(row, uploadType),
+    ...checkPurpose(row),
+    ...checkCurrencies(row),
+    ...checkToday(row, today),
+    ...checkOptional(row),
+  ];
+}
+
+const DATES = ['irmDt', 'sbCumInvoiceDate', 'gstinInvoiceDate'] as const;
+
+/** A day that has not come yet is a mistyped month or year. */
+function checkToday(row: UncheckedRow, today: FilingDate | undefined): Finding[] {
+  if (today === undefined) return [];
+  return DATES.flatMap((field) => {
+    const date = readable(row, field);
+    if (!date || !isBefore(today, date)) return [];
+    const message = `${field} ${dayInWords(date)} is after today, ${dayInWords(today)} in India. Check the day, the month and the year.`;
+    return [warningAt(row.row, field, 'date_in_future', message)];
+  });
 }
 
 /** The field's value; undefined if it is missing or was already reported. */
@@ -102,7 +123,7 @@ export function checkUncheckedRows(unchecked: readonly UncheckedRow[], context: 
   const tooLarge = checkSize(unchecked);
   if (tooLarge) return [tooLarge];
   return oncePerCell([
-    ...unchecked.flatMap((row) => [...checkFields(row), ...checkRow(row, context.uploadType)]),
+    ...unchecked.flatMap((row) => [...checkFields(row), ...checkRow(row, context)]),
     ...checkFile(unchecked, context),
   ]);
 }

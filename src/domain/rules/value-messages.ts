@@ -1,6 +1,6 @@
 import { DATE_FORMS } from '../dates';
 
-/** Messages about single values. They begin like the service's own (spec: "Bulk upload" errors). */
+/** Messages about single values. Most begin like the service's own (spec: "Bulk upload" errors). */
 
 /** A value, shortened and quoted for a message. */
 export function quoted(value: unknown): string {
@@ -18,7 +18,7 @@ export function hiddenByMerge(field: string, hint: string): string {
 }
 
 export function invalidYesNo(field: string, value: unknown): string {
-  return `Invalid yesno value ${quoted(value)} in ${field}. Expected Y or N.`;
+  return `Invalid value ${quoted(value)} in ${field}: write Y or N.`;
 }
 
 /** @param hint a separate sentence about the likely cause */

@@ -1,6 +1,6 @@
 /** Request bodies: JSON, or multipart/form-data with a file and the other fields of the JSON body. */
 import type { FastifyRequest } from 'fastify';
-import { parseBoundedJson } from '../../domain/json';
+import { InexactNumberError, parseBoundedJson } from '../../domain/json';
 import { MAX_BODY_BYTES } from './memory-room';
 import { badRequest, Problem } from './problem';
 
@@ -21,7 +21,8 @@ export function parseJsonBody(bytes: Buffer): unknown {
   }
   try {
     return parseBoundedJson(text);
-  } catch {
+  } catch (error) {
+    if (error instanceof InexactNumberError) throw badRequest('number_not_exact', `${error.message}.`);
     // The parser's message quotes parts of the body, which may be a password.
     throw badRequest(
       'not_json',

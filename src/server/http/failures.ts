@@ -16,6 +16,7 @@ const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
   unknown_finding: 404,
   not_utf8: 400,
   not_json: 400,
+  number_not_exact: 400,
   reference_taken: 409,
   filing_ended: 409,
   approve_refused: 409,

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isObject } from '../../domain/values';
 import { basename, extname } from 'node:path';
-import { parseBoundedJson } from '../../domain/json';
+import { filingDateInKolkata } from '../../domain/dates';
 import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/rules/columns';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import { MAX_MESSAGE_BYTES } from '../../domain/service/limits';
@@ -9,13 +9,15 @@ import { sameId } from '../../domain/identity';
 import type { FileContext } from '../../domain/rules/file';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
+import { TEMPLATE_UNKNOWN } from '../../domain/rules/optional-fields';
 import { parsePushMessage } from '../../domain/rules/push-message';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import type { CheckedWorkbook } from '../../workbook/check';
-import type { ColumnAt, NewCell, WorkbookReading } from '../../workbook/read';
+import { WorkbookRefused, type ColumnAt, type NewCell, type WorkbookReading } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import type { LedgerDependencies } from '../dependencies';
 import { RefusedError, refusal, unreadable, UsageError } from '../errors';
+import { jsonOf } from '../input-files';
 
 /** Options that the caller gives for what the file does not contain. */
 export interface StatedOptions {
@@ -47,8 +49,10 @@ export interface SheetColumns {
 export interface FilingFile {
   kind: 'json' | 'workbook';
   name: string;
-  /** The original workbook, for the document store. */
+  /** The workbook as .xlsx, for the document store. */
   bytes: Buffer;
+  /** A message as parsed, to be read again with the labels of the service's template. */
+  json?: unknown;
   rows: MappingRow[];
   exporterInFile: string | undefined;
   uploadType: number | undefined;
@@ -86,12 +90,15 @@ export async function readFilingFile(
   { pool, mode, workbooks = workbooksInProcess }: Partial<LedgerDependencies> & { workbooks?: Workbooks } = {},
 ): Promise<FilingFile> {
   refuseNoSource(source);
-  if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, stated);
   const read = 'read' in source ? source.read : null;
-  // A message has no columns.
-  if (read?.kind === 'json') return read;
+  // Without optional fields no template matters to a message.
+  if (read?.kind === 'json' && !read.findings.some(({ code }) => code === TEMPLATE_UNKNOWN)) return read;
   const template = (pool && mode && (await readBulkTemplate(pool, mode))) || undefined;
   if (read && (!template || read.sheet?.templateReadAt === template.learnedAt)) return read;
+  if (read?.kind === 'json') return readMessage(read.name, read.bytes, read.json, { stated, template });
+  if ('message' in source) {
+    return readMessage('message.json', Buffer.alloc(0), source.message, { stated, template });
+  }
   if ('cells' in source) {
     const { readCells } = await import('../../workbook/read.js');
     const { checkReading } = await import('../../workbook/check.js');
@@ -102,16 +109,35 @@ export async function readFilingFile(
   const { name, bytes } = file;
   switch (extname(name).toLowerCase()) {
     case '.json':
-      return readMessage(name, bytes, parseJson(bytes), stated);
+      return readMessage(name, bytes, jsonOf(bytes), { stated, template });
     case '.xlsx':
-    // Not accepted, but read, so that the refusal can say what to do.
     case '.xls':
+    case '.csv':
+    // Not accepted, but read, so that the refusal can say what to do.
     case '.xlsm':
     case '.xlsb':
-      return bookOf(file, await workbooks.check(bytes, contextOf(stated), template), stated, template);
-    default:
-      throw new UsageError(`${name} is neither a push message (.json) nor a workbook (.xlsx).`, 'unknown_file_type');
+      return readBook(file, { workbooks, stated, template });
+    default: {
+      const message = `${name} is neither a push message (.json) nor a workbook (.xlsx, .xls or .csv).`;
+      throw new UsageError(message, 'unknown_file_type');
+    }
   }
+}
+
+async function readBook(
+  { name, bytes: given }: { name: string; bytes: Buffer },
+  args: { workbooks: Workbooks; stated: StatedOptions; template: BulkTemplate | undefined },
+): Promise<FilingFile> {
+  const { workbooks, stated, template } = args;
+  const bytes = await workbooks.toXlsx(name, given).catch((error: unknown) => {
+    if (error instanceof WorkbookRefused) return error;
+    throw error;
+  });
+  if (!Buffer.isBuffer(bytes)) {
+    const { refusedWorkbook } = await import('../../workbook/check.js');
+    return bookOf({ name, bytes: given }, refusedWorkbook(bytes), stated, template);
+  }
+  return bookOf({ name, bytes }, await workbooks.check(bytes, contextOf(stated), template), stated, template);
 }
 
 /** Reports a missing source to callers without type checks. @throws RefusedError */
@@ -136,30 +162,21 @@ async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
   }
 }
 
-function parseJson(bytes: Buffer): unknown {
-  let text: string;
-  try {
-    // An invalid UTF-8 byte would silently become another character. Windows shells write UTF-16 with a BOM.
-    const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
-    text = new TextDecoder(utf16 ? 'utf-16le' : 'utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw refusal('not_utf8', 'The file is not UTF-8 text. Save it anew in UTF-8, the encoding of JSON.');
-  }
-  try {
-    return parseBoundedJson(text);
-  } catch (error) {
-    throw refusal('not_json', `The file is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-function readMessage(name: string, bytes: Buffer, json: unknown, stated: StatedOptions): FilingFile {
+function readMessage(
+  name: string,
+  bytes: Buffer,
+  json: unknown,
+  { stated, template }: { stated: StatedOptions; template: BulkTemplate | undefined },
+): FilingFile {
   const { allowDuplicate = [] } = stated;
-  const { message, findings } = parsePushMessage(completed(json, stated), allowDuplicate);
+  const today = filingDateInKolkata(Date.now());
+  const { message, findings } = parsePushMessage(completed(json, stated), allowDuplicate, { template, today });
   const items = isObject(json) && Array.isArray(json.ebrcBulkGenDtos) ? json.ebrcBulkGenDtos.length : 0;
   return {
     kind: 'json',
     name,
     bytes,
+    json,
     rows: message?.rows ?? [],
     rowCount: items,
     exporterInFile: message?.platformCustomerId,
@@ -213,7 +230,11 @@ function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly Permi
 }
 
 function contextOf({ uploadType, allowDuplicate = [] }: StatedOptions): FileContext {
-  return { permitted: permittedRows(allowDuplicate), ...(uploadType !== undefined && { uploadType }) };
+  return {
+    permitted: permittedRows(allowDuplicate),
+    today: filingDateInKolkata(Date.now()),
+    ...(uploadType !== undefined && { uploadType }),
+  };
 }
 
 function bookOf(

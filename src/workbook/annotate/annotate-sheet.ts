@@ -1,3 +1,4 @@
+import { columnOfHeader } from '../../domain/rules/columns';
 import type { Finding } from '../../domain/rules/finding';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
 import { groupBy } from '../../domain/values';
@@ -59,14 +60,25 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
   return statuses;
 }
 
-/** Fills failing cells; an error about a whole row marks its Status. @returns the notes' texts by address */
+/** Errors about the file or its headers, because of which no row is filed. */
+const errorsOfFile = (findings: readonly Finding[]): Finding[] =>
+  findings.filter(({ severity, row }) => severity === 'error' && (row === null || row === 1));
+
+/** Fills failing cells; an error about a row or the file marks its Status. @returns the notes' texts by address */
 function markCells(edits: RowEdits, { filledRows, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
   const { headers, dataRows } = filledRows;
-  const indexes = new Map([...headers.columns].map(([field, { index }]): [string, number] => [field, index]));
+  const indexes = new Map([
+    ...headers.optional.flatMap(({ label, index }): [string, number][] => [
+      [label, index],
+      [columnOfHeader(label)?.field ?? label, index],
+    ]),
+    ...[...headers.columns].map(([field, { index }]): [string, number] => [field, index]),
+  ]);
   const status = statusColumn(filledRows);
-  const withStatus = new Set(status < LAST_COLUMN ? dataRows : []);
-  const byCell = groupBy(findings, ({ row, field, severity }) => {
-    if (row === null) return undefined;
+  const withStatus = new Set(status < LAST_COLUMN ? [1, ...dataRows] : []);
+  const byCell = groupBy(findings, ({ row: ofRow, field, severity }) => {
+    if (ofRow === null && severity !== 'error') return undefined;
+    const row = ofRow ?? 1;
     const index =
       (field === null ? undefined : indexes.get(field)) ??
       (severity === 'error' && withStatus.has(row) ? status : undefined);
@@ -84,8 +96,10 @@ function markCells(edits: RowEdits, { filledRows, findings, styles }: SheetAnnot
 function writeColumns(edits: RowEdits, head: string, { filledRows, findings, outcomes }: SheetAnnotation) {
   const { headers, dataRows, emptiedRows } = filledRows;
   const byRow = groupBy(findings, ({ row }) => (row === null ? undefined : String(row)));
+  const ofFile = errorsOfFile(findings);
+  const foundIn = (row: number) => [...(byRow.get(String(row)) ?? []), ...(outcomes.has(row) ? [] : ofFile)];
   const words = new Map(
-    dataRows.map((row): [number, string] => [row, statusOf(byRow.get(String(row)) ?? [], outcomes.get(row)?.status)]),
+    dataRows.map((row): [number, string] => [row, statusOf(foundIn(row), outcomes.get(row)?.status)]),
   );
   const statuses = [...words.values()];
   const status = statusColumn(filledRows);
@@ -94,7 +108,7 @@ function writeColumns(edits: RowEdits, head: string, { filledRows, findings, out
   edits.edit(1, status, { text: STATUS_HEADER });
   edits.edit(1, status + 1, { text: ERRORS_HEADER });
   for (const [row, word] of words) {
-    const found = byRow.get(String(row)) ?? [];
+    const found = foundIn(row);
     edits.edit(row, status, { text: harmless(word) });
     edits.edit(row, status + 1, { text: found.length === 0 ? null : harmless(explain(found)) });
   }
@@ -170,7 +184,13 @@ function statusOf(found: readonly Finding[], outcome: string | undefined): strin
 }
 
 function explain(found: readonly Finding[]): string {
-  const errors = found.filter(({ severity }) => severity === 'error').map(({ message }) => message);
+  const [first, ...more] = errorsOfFile(found);
+  const errors = found
+    .filter(({ severity, row }) => severity === 'error' && row !== null && row !== 1)
+    .map(({ message }) => message);
+  // In each of thousands of rows only the first; the header has them all.
+  if (first)
+    errors.push(`The whole file is refused: ${first.message}${more.length > 0 ? ` And ${more.length} more.` : ''}`);
   const warnings = found.filter(({ severity }) => severity === 'warning').map(({ message }) => `Warning: ${message}`);
   return [...errors, ...warnings].join(' ').slice(0, MAX_TEXT_LENGTH);
 }

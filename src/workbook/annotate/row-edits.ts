@@ -74,7 +74,10 @@ export class RowEdits {
   private copyIn(content: string, { row, from, to }: { row: number; from: number; to: readonly number[] }): void {
     const source = [...elements(content, 'c')].find(({ attributes }) => columnOf(attributes) === from);
     const style = Number(attribute(`<c${source?.attributes ?? ''}>`, 's') ?? 0);
-    for (const column of to) this.edit(row, column, { style: () => style });
+    for (const column of to) {
+      const marked = this.rows.get(row)?.get(column)?.style;
+      this.edit(row, column, { style: () => marked?.(style) ?? style });
+    }
   }
 }
 

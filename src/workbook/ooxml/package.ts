@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { bufferOf } from '../bounded-thread';
 import { declaresEntities, encrypted, oversized, type WorkbookLimits, WorkbookRefused } from './limits';
 import { decodeXml, tidyXml, readXml } from './xml-reader';
-import { type PackagePart, partKey, readZip, unpack } from './zip';
+import { type PackagePart, forward, partKey, readZip, unpack } from './zip';
 import { posix } from 'node:path';
 
 /** A workbook that passed the checks before parsing: type, sizes, and no parts that run code or fetch data. */
@@ -50,14 +50,13 @@ const FORBIDDEN: readonly { name: RegExp; code: string; message: string }[] = [
 
 /** Opens a workbook from a path or bytes. @throws WorkbookRefused that says what to do; errors of the file system */
 export async function openPackage(source: string | Buffer, limits: WorkbookLimits): Promise<WorkbookPackage> {
-  const size = typeof source === 'string' ? (await stat(source)).size : source.length;
-  if (size > limits.fileBytes) {
-    const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(1);
-    const message = `The workbook has ${megabytes(size)} MB; at most ${megabytes(limits.fileBytes)} MB are taken. Remove pictures and unused sheets, or split it.`;
-    throw new WorkbookRefused('too_large', message);
-  }
+  refuseSize(typeof source === 'string' ? (await stat(source)).size : source.length, limits);
   const file = typeof source === 'string' ? await readFile(source) : bufferOf(source);
-  refuseOtherKinds(file);
+  const format = formatOf(file);
+  if (format === 'xls') throw new WorkbookRefused('xls_format', `This is an .xls workbook. ${SAVE_AS}.`);
+  if (format === undefined) {
+    throw new WorkbookRefused('not_a_workbook', `This is not an .xlsx workbook, whatever its name says. ${SAVE_AS}.`);
+  }
   const entries = await readZip(file, limits.parts);
   refuseForbidden(entries);
   refuseBombs(entries, limits);
@@ -72,15 +71,21 @@ export async function openPackage(source: string | Buffer, limits: WorkbookLimit
   };
 }
 
-function refuseOtherKinds(file: Buffer): void {
-  if (file.subarray(0, 4).equals(COMPOUND_FILE)) {
-    if (file.includes(ENCRYPTED_STREAM)) throw encrypted();
-    const message = `An .xls workbook cannot be checked row by row, and rows that cannot be checked could be filed twice. ${SAVE_AS}.`;
-    throw new WorkbookRefused('xls_format', message);
-  }
-  if (!file.subarray(0, 4).equals(ZIP)) {
-    throw new WorkbookRefused('not_a_workbook', `This is not an .xlsx workbook, whatever its name says. ${SAVE_AS}.`);
-  }
+/** @throws WorkbookRefused */
+export function refuseSize(size: number, limits: Pick<WorkbookLimits, 'fileBytes'>): void {
+  if (size <= limits.fileBytes) return;
+  const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(1);
+  const message = `The workbook has ${megabytes(size)} MB; at most ${megabytes(limits.fileBytes)} MB are taken. Remove pictures and unused sheets, or split it.`;
+  throw new WorkbookRefused('too_large', message);
+}
+
+/** What a file's first bytes say that it is. @throws WorkbookRefused for one with a password */
+export function formatOf(file: Buffer): 'xlsx' | 'xls' | undefined {
+  const start = file.subarray(0, 4);
+  if (start.equals(ZIP)) return 'xlsx';
+  if (!start.equals(COMPOUND_FILE)) return undefined;
+  if (file.includes(ENCRYPTED_STREAM)) throw encrypted();
+  return 'xls';
 }
 
 function refuseForbidden(entries: ReadonlyMap<string, PackagePart>): void {
@@ -125,8 +130,12 @@ export interface WorkbookDirectory {
   sheets: { name: string; part: string; hidden: boolean }[];
   /** Whether day 0 is 1 January 1904 instead of 30 December 1899. */
   date1904: boolean;
+  /** Whether the file says that the stored results of its formulas are not those that a person would see. */
+  stale: boolean;
   parts: { sharedStrings: string | undefined; styles: string | undefined };
 }
+
+const isOn = (value = ''): boolean => /^(?:1|true|on)$/.test(value);
 
 /** @throws WorkbookRefused */
 export async function readDirectory(source: Pick<WorkbookPackage, 'bytes'>): Promise<WorkbookDirectory> {
@@ -135,9 +144,12 @@ export async function readDirectory(source: Pick<WorkbookPackage, 'bytes'>): Pro
   const relations = await relationsOf(source, part);
   const sheets: WorkbookDirectory['sheets'] = [];
   let date1904 = false;
+  let stale = false;
   readXml(await source.bytes(part), {
     open: (name, attributes) => {
-      if (name === 'workbookPr') date1904 = /^(1|true|on)$/.test(attributes['date1904'] ?? '');
+      if (name === 'workbookPr') date1904 = isOn(attributes['date1904']);
+      // Written by programs that do not calculate: every formula may have the result 0, or one of older values.
+      if (name === 'calcPr') stale = isOn(attributes['fullCalcOnLoad']);
       if (name !== 'sheet') return;
       const id = Object.keys(attributes).find((key) => key.endsWith(':id'));
       const relation = relations.get((id && attributes[id]) ?? '');
@@ -147,7 +159,7 @@ export async function readDirectory(source: Pick<WorkbookPackage, 'bytes'>): Pro
     },
   });
   const partOf = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.part;
-  return { part, sheets, date1904, parts: { sharedStrings: partOf('sharedStrings'), styles: partOf('styles') } };
+  return { part, sheets, date1904, stale, parts: { sharedStrings: partOf('sharedStrings'), styles: partOf('styles') } };
 }
 
 /** Name of the part with a part's relationships; the empty name stands for the whole file. */
@@ -173,6 +185,7 @@ export async function relationsOf(source: Pick<WorkbookPackage, 'bytes'>, part: 
 }
 
 /** The key of the part that a relationship's target names. */
-export function targetOf(folder: string, target: string): string {
+export function targetOf(folder: string, given: string): string {
+  const target = forward(given);
   return partKey(target.startsWith('/') ? target : posix.join(folder, target));
 }

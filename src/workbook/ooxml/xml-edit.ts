@@ -101,6 +101,11 @@ export function unescaped(text: string): string {
     : text;
 }
 
+/** Escapes what looks like that escape, and line ends that a reader of XML would change. */
+export function escapedText(text: string): string {
+  return text.replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_').replace(/\r/g, '_x000D_');
+}
+
 /** The joined runs of a rich or plain string element in XML text, without phonetic guides. */
 export function runsText(element: string): string {
   let text = '';

@@ -23,10 +23,12 @@ const UNPACKED_AT_ONCE = 4 * 1024 * 1024;
 
 const inflate = promisify(inflateRaw);
 
-/** Part names ignore case and percent-encoding (ECMA-376 part 2), and some programs write both. */
+/** Part names ignore case and percent-encoding (ECMA-376 part 2); some programs write both, or backslashes. */
 export function partKey(name: string): string {
-  return decoded(name).replace(/^\/+/, '').toLowerCase();
+  return forward(decoded(name)).replace(/^\/+/, '').toLowerCase();
 }
+
+export const forward = (name: string): string => name.replaceAll('\\', '/');
 
 function decoded(name: string): string {
   try {
@@ -69,7 +71,7 @@ async function partOf(file: Buffer, zip: ZipFile, entry: Entry): Promise<Package
   const known = entry.compressionMethod === DEFLATED || entry.compressionMethod === STORED;
   if (!known || packed.length !== entry.compressedSize) throw damaged();
   return {
-    name: entry.fileNameRaw.toString('utf8').replace(/^\//, ''),
+    name: forward(entry.fileNameRaw.toString('utf8')).replace(/^\//, ''),
     size: entry.uncompressedSize,
     packed,
     method: entry.compressionMethod,

@@ -1,5 +1,4 @@
 /** Findings about a sheet as a whole. */
-import { columnOfHeader } from '../../domain/rules/columns';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { UncheckedRow } from '../../domain/rules/fields';
 import { listed, quoted } from '../../domain/rules/value-messages';
@@ -9,19 +8,6 @@ import { textsOf } from './filled-rows';
 import { readHeaders, type OwnColumn } from './headers';
 import type { openWorkbook } from './open-workbook';
 import { SheetRows } from './sheet-rows';
-
-/** Code of the finding that filled columns may or may not be sent, because the template is not known yet. */
-export const TEMPLATE_UNKNOWN = 'template_unknown';
-
-/** Warns about filled columns whose fate depends on the service's template, which ignores columns that it lacks. */
-export function aboutTemplate(unchecked: readonly UncheckedRow[], ownFilled: readonly string[]): Finding[] {
-  const labels = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
-  const guessed = [...labels].filter((label) => columnOfHeader(label)?.field !== 'isThirdPartyExport');
-  const filled = [...guessed, ...ownFilled];
-  if (filled.length === 0) return [];
-  const message = `Whether ${listed(filled)} can be sent is not known: the service's template has not been read yet, and it ignores columns of other names. Run \`ebrc template\` and check again.`;
-  return [warningAt(null, null, TEMPLATE_UNKNOWN, message)];
-}
 
 /** Warns about hidden columns that are filed. */
 export function aboutColumns(hidden: readonly OwnColumn[]): Finding[] {

@@ -1,6 +1,7 @@
-import { dayFirst, filingDateFromAnything, parseFilingDate } from '../../domain/dates';
+import { dayFirst, dayInWords, filingDateFromAnything, parseFilingDate } from '../../domain/dates';
 import type { ExtraValues, FieldKind } from '../../domain/filing/mapping';
 import { canonicalAmount, withoutGrouping } from '../../domain/money';
+import { UPLOAD_TYPES, uploadTypeNamed } from '../../domain/rules/columns';
 import {
   UNWRITABLE,
   controlCharacter,
@@ -12,7 +13,12 @@ import {
 import type { CellContent } from './cell-content';
 
 /** A cell's value for a field, or why it is invalid (spec: "POST /genebrc/bulk-upload", validation rules). */
-export type CellValue = { value: string | number } | { code: string; message: string };
+export type CellValue = { value: string | number; warning?: Problem } | Problem;
+
+interface Problem {
+  code: string;
+  message: string;
+}
 
 type Filled = Exclude<CellContent, { kind: 'blank' }>;
 
@@ -47,10 +53,7 @@ export function cellValue(field: string, kind: FieldKind, content: Filled): Cell
 }
 
 /** The value of a column whose form is not documented, unchanged. */
-export function extraValue(
-  label: string,
-  content: Filled,
-): { value: ExtraValues[string] } | { code: string; message: string } {
+export function extraValue(label: string, content: Filled): { value: ExtraValues[string] } | Problem {
   switch (content.kind) {
     case 'number':
       return { value: content.value };
@@ -75,6 +78,8 @@ function numberValue(field: string, content: Filled, form: RegExp): CellValue {
   if (content.kind === 'date') return refuse('The cell is formatted as a date. Format it as a number.');
   if (content.kind !== 'text') return refuse();
   const { text } = content;
+  const type = field === 'uploadType' ? uploadTypeNamed(text) : undefined;
+  if (type !== undefined) return refuse(`Write ${type}, the code of ${UPLOAD_TYPES[type]}.`);
   if (form.test(text)) {
     const value = Number(text);
     return canonicalAmount(value) === canonicalAmount(text)
@@ -91,19 +96,37 @@ function dateValue(field: string, content: Filled): CellValue {
     code: 'invalid_date',
     message: invalidDate(field, shown(content), hint),
   });
-  if (content.kind === 'date') return { value: content.date };
+  if (content.kind === 'date') return { value: content.date, ...timeWarning(field, content) };
   if (content.kind === 'unusable') return refuse(content.hint);
   if (content.kind === 'boolean') return refuse();
   // A number is read as its displayed digits, such as DDMMYYYY in a number cell. A day count displays no date.
-  const text = shown(content).replace(/T00:00(:00(\.0+)?)?Z?$/, '');
+  const text = shown(content).replace(/[T ]00:00(:00(\.0+)?)?Z?$/, '');
   const parsed = parseFilingDate(text);
   if (parsed.ok) return { value: parsed.date };
   // A time of day may fall on another day in another time zone, so no date is suggested.
   const meant = text.includes(':') ? null : filingDateFromAnything(text);
   if (meant !== null) return refuse(`Write ${dayFirst(meant)}.`);
+  if (SHORT_DATE.test(text)) return refuse(shortDateHint(text));
   if (content.kind === 'number' && content.value > 20_000 && content.value < 80_000)
     return refuse('The number looks like a date that lost its format. Format the cell as a date.');
   return refuse(parsed.reason === 'impossible' ? 'The calendar has no such day; the day comes first.' : undefined);
+}
+
+/** A day or month of one digit, or a year of two. */
+const SHORT_DATE = /^(\d{1,2})[/.-](\d{1,2})[/.-](\d{4}|\d{2})$/;
+
+/** The day is named with its month in words, because a computer set to another country writes the month first. */
+function shortDateHint(text: string): string {
+  const [, day = '', month = '', year = ''] = SHORT_DATE.exec(text) ?? [];
+  const form = 'Write day and month with two digits and the year with four, the day first';
+  const meant = parseFilingDate(`${day.padStart(2, '0')}/${month.padStart(2, '0')}/${year.padStart(4, '20')}`);
+  return meant.ok ? `${form}: ${dayFirst(meant.date)}, if ${dayInWords(meant.date)} is meant.` : `${form}.`;
+}
+
+function timeWarning(field: string, { date, inIndia }: Extract<Filled, { kind: 'date' }>): { warning?: Problem } {
+  if (inIndia === undefined) return {};
+  const message = `${field} has a time of day, at which it is ${dayInWords(date)} in UTC and ${dayInWords(inIndia)} in India. ${dayFirst(date)} is filed: if that is wrong, write ${dayFirst(inIndia)}.`;
+  return { warning: { code: 'time_of_day', message } };
 }
 
 function yesNoValue(field: string, content: Filled): CellValue {

@@ -6,6 +6,7 @@ import {
   type ColumnField,
   BULK_COLUMNS,
   columnOfHeader,
+  headerOf,
   isNamed,
   normaliseHeader,
 } from '../../domain/rules/columns';
@@ -66,7 +67,12 @@ const FIELD = new RegExp(`\\b(?:${BULK_COLUMNS.map(({ field }) => field).join('|
 export function withSheetHeaders(findings: readonly Finding[], columns: ReadonlyMap<string, ColumnAt>): Finding[] {
   return findings.map((finding) => {
     const letter = finding.column ?? (finding.field === null ? undefined : columns.get(finding.field)?.letter);
-    const message = finding.message.replace(FIELD, (field) => columns.get(field)?.header.trim() ?? field);
+    // A message has field names, and no columns.
+    const nameOf = (field: string) => (columns.size > 0 ? headerOf(field) : field);
+    const message = finding.message.replace(
+      FIELD,
+      (field) => columns.get(field)?.header.trim() ?? nameOf(field) ?? field,
+    );
     return { ...finding, message, ...(letter === undefined ? {} : { column: letter }) };
   });
 }
@@ -85,7 +91,7 @@ export function readHeaders(texts: readonly string[], template: BulkTemplate = B
   for (const { header, field } of BULK_COLUMNS.filter(
     ({ need, field: name }) => need === 'mandatory' && !headers.columns.has(name),
   )) {
-    const message = `Required column ${quoted(header)} (${field}) is missing. Add it to row 1, with a value in every row.`;
+    const message = `Required column ${quoted(header)} is missing. Add it to row 1, with a value in every row.`;
     headers.findings.push(errorAt(1, field, 'missing_column', message));
   }
   const unlisted = headers.own.length - MAX_OWN_COLUMNS;

@@ -2,7 +2,8 @@ import { readDirectory, relationsOf, openPackage } from '../ooxml/package';
 import type { WorkbookDirectory, WorkbookPackage } from '../ooxml/package';
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
-import { type CellContext, cellContext, GENERAL, readNumberFormats } from './cell-content';
+import { type CellContext, cellContext } from './cell-content';
+import { GENERAL, readNumberFormats } from './number-format';
 import { type RawRow, SheetRows } from './sheet-rows';
 
 /**
@@ -76,7 +77,7 @@ export interface OpenSheet {
 /** Opens a worksheet and the parts that it needs. @throws WorkbookRefused if there is none, or beyond the limits */
 export async function openSheet(
   source: WorkbookPackage,
-  { parts, date1904 }: WorkbookDirectory,
+  { parts, date1904, stale }: WorkbookDirectory,
   entry: WorkbookDirectory['sheets'][number] | undefined,
   limits: WorkbookLimits,
 ): Promise<OpenSheet> {
@@ -89,7 +90,7 @@ export async function openSheet(
   const styles = await part(parts.styles);
   return {
     name: entry.name,
-    sheet: new SheetRows(bytes, limits),
+    sheet: new SheetRows(bytes, limits, stale),
     context: cellContext({
       strings: strings ? readSharedStrings(strings, limits) : [],
       formatOf: styles ? readNumberFormats(styles, limits) : () => GENERAL,

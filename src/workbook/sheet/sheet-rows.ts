@@ -34,8 +34,10 @@ export class SheetRows {
   constructor(
     private readonly bytes: Buffer,
     limits: WorkbookLimits,
+    /** The stored results of formulas are not read. */
+    stale = false,
   ) {
-    this.reading = new RowHandler(limits);
+    this.reading = new RowHandler(limits, stale);
   }
 
   /** @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_many_rows`) */
@@ -74,7 +76,10 @@ class RowHandler {
   private columns: Set<number> | undefined;
   private cell: OpenCell = NO_CELL;
 
-  constructor(private readonly limits: WorkbookLimits) {}
+  constructor(
+    private readonly limits: WorkbookLimits,
+    private readonly stale: boolean,
+  ) {}
 
   /** Rows completed since the last call. */
   take(): RawRow[] {
@@ -175,7 +180,7 @@ class RowHandler {
     this.rowNumbers.add(row.number);
     this.rowCount += 1;
     if (this.rowCount > this.limits.rows + 1) {
-      const message = `The first worksheet has more than the ${this.limits.rows} data rows that are taken. Split it into several workbooks.`;
+      const message = `The first worksheet has more than the ${this.limits.rows} data rows that are taken; a serial number alone makes a row one. Clear the unused rows, or split it into several workbooks.`;
       throw new WorkbookRefused('too_many_rows', message);
     }
     this.ready.push(row);
@@ -215,7 +220,7 @@ class RowHandler {
   }
 
   private closeCell(): void {
-    const filled = filledCell(this.cell, this.column);
+    const filled = filledCell(this.cell, this.column, this.stale);
     if (!filled) return;
     const { cells } = this.row;
     const last = cells.at(-1);
@@ -249,7 +254,9 @@ interface OpenCell {
 const NO_CELL: OpenCell = { type: '', style: undefined, data: '', value: false, formula: false, inline: false };
 
 /** The cell's content; undefined if it is empty. */
-function filledCell({ type, style, data, value, formula, inline }: OpenCell, column: number): RawCell | undefined {
+function filledCell(cell: OpenCell, column: number, stale: boolean): RawCell | undefined {
+  const { type, style, data, value, formula, inline } = cell;
+  if (formula && stale) return rawCell(column, type, style, undefined);
   if (inline) return rawCell(column, 'inlineStr', style, data);
   // A formula may have an empty text as its result; otherwise no data means that no result is stored.
   if (formula && data === '') return type === 'str' && value ? undefined : rawCell(column, type, style, undefined);
@@ -258,7 +265,8 @@ function filledCell({ type, style, data, value, formula, inline }: OpenCell, col
 }
 
 function rawCell(column: number, type: string, style: string | undefined, data: string | undefined): RawCell {
-  return { column, type, style: style === undefined ? -1 : Number(style), data };
+  // A cell without a style has the first one.
+  return { column, type, style: Number(style ?? 0), data };
 }
 
 function placeText(row: number, column: number): string {

@@ -56,6 +56,8 @@ describe('rules of one row', () => {
     [{ billNo: 'A\u0000' }, 'error 2 billNo control_character'],
     [{ billNo: 'A\ud800' }, 'error 2 billNo control_character'],
     [{ billNo: ' A1' }, 'warning 2 billNo surrounding_blanks'],
+    [{ irmNumber: '1.23457E+14' }, 'error 2 irmNumber lost_digits'],
+    [{ isVostro: 'Y' }, 'warning 2 isVostro vostro_type_missing'],
   ])('%j: %s', (change, expected) => {
     expect(check(change)).toEqual([expected]);
   });
@@ -89,8 +91,58 @@ describe('rules of one row', () => {
     expect(findings.map(({ message }) => message)).toEqual([
       'Required field irmNumber is missing: fill it in.',
       'Invalid date value "soon" in irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell.',
-      'Invalid yesno value "maybe" in isVostro. Expected Y or N.',
+      'Invalid value "maybe" in isVostro: write Y or N.',
     ]);
+  });
+});
+
+describe('days after today', () => {
+  const onDay = (today: string | undefined, changes: Partial<Mapping>) =>
+    brief(checkRows([mappingRow(changes, 2)], { ...(today && { today }) }));
+
+  test.each(['irmDt', 'sbCumInvoiceDate'] as const)('%s', (field) => {
+    const changes = { irmDt: '05012026', sbCumInvoiceDate: '05012026', [field]: '06012026' };
+    expect(onDay('05012026', changes)).toEqual([`warning 2 ${field} date_in_future`]);
+    expect([onDay('06012026', changes), onDay(undefined, changes)]).toEqual([[], []]);
+  });
+
+  test('the days are named', () => {
+    const [warning] = checkRows([mappingRow({ irmDt: '06012026' }, 2)], { today: '05012026' });
+    expect(warning?.message).toContain('6 January 2026 is after today, 5 January 2026 in India');
+  });
+});
+
+describe('currencies of three decimals, and of none', () => {
+  const inCurrency = (currency: string, changes: Partial<Mapping>, second: Partial<Mapping> = {}) => {
+    const shared = { irmFCC: currency, sbCumInvoiceFCC: currency, sbCumInvoiceValueinFCC: 9999 };
+    const rows = [{ irmRemitAmtFCC: 1234.56, mappedIRMAmountFCC: 1234.56, ...changes }, second];
+    return checkRows(
+      rows
+        .filter((row) => Object.keys(row).length > 0)
+        .map((row, at) => mappingRow({ ...shared, serialNo: at + 1, ...row }, at + 2)),
+    );
+  };
+
+  test('the one figure that passes everywhere is named', () => {
+    const [finding, ...others] = inCurrency('KWD', { mappedIRMAmountFCC: 1234.567, irmRemitAmtFCC: 1234.57 });
+    expect([finding?.code, others]).toEqual(['amount_decimals', []]);
+    expect(finding?.message).toContain('write 1234.56, rounded down');
+    expect(inCurrency('KWD', {})).toEqual([]);
+  });
+
+  test('one remittance in two roundings is one; a whole fils of the authority is another', () => {
+    const other = { sbCumInvoiceNumber: '7', mappedIRMAmountFCC: 0.01, irmRemitAmtFCC: 1234.57 };
+    expect(brief(inCurrency('KWD', { irmRemitAmtFCC: 1234.567, mappedIRMAmountFCC: 1 }, other))).toEqual([
+      'warning 2 irmRemitAmtFCC amount_decimals',
+    ]);
+    expect(brief(inCurrency('KWD', { mappedIRMAmountFCC: 1234.57 }))).toEqual([
+      'error 2 mappedIRMAmountFCC over_remittance',
+    ]);
+  });
+
+  test('a yen has no decimals', () => {
+    const [finding] = inCurrency('JPY', { irmRemitAmtFCC: 1300, mappedIRMAmountFCC: 1234.5 });
+    expect(finding?.message).toContain('JPY has none');
   });
 });
 

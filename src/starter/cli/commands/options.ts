@@ -47,11 +47,18 @@ export const uploadTypeOption = (when?: string) => {
   });
 };
 
+/** The authority's wording is not in the specification; this is what self-certification means. */
+export const DECLARATION = [
+  'The declaration (decalarationFlag) is the exporter’s own statement to the authority. Y declares that the rows are true and',
+  'complete, that each remittance was received for the document of its row, and that nothing of it is certified already. N does',
+  'not, and is usually rejected. The wording stands at the authority’s portal: read it there, the exporter answers for it.',
+];
+
 export const declarationOption = () =>
-  new Option('--declaration <flag>', 'the legal declaration, if the file does not have it; no default').choices([
-    'Y',
-    'N',
-  ]);
+  new Option(
+    '--declaration <flag>',
+    'the legal declaration, if the file does not have it; no default; see below what Y declares',
+  ).choices(['Y', 'N']);
 
 /** `--allow-duplicate ROWS=REASON`, which may be given several times. */
 export const allowDuplicateOption = () =>

@@ -141,7 +141,7 @@ export function addIrmsCommand(program: Command, bind: Bind): void {
   withListOptions(list, 'number/ad/ifsc/date');
 }
 
-function irmsTable(irms: readonly IrmView[]): Page {
+export function irmsTable(irms: readonly IrmView[]): Page {
   if (irms.length === 0) return 'No IRMs. `ebrc irms EXPORTER --refresh` reads them live.';
   return table(
     [
@@ -150,11 +150,12 @@ function irmsTable(irms: readonly IrmView[]): Page {
       right('Amount'),
       right('Available'),
       right('Free'),
+      // Narrower terminals drop columns from the right.
+      optional('Purpose'),
+      optional('Status'),
       optional('Remitter'),
       optional('AD code'),
       optional('IFSC'),
-      optional('Purpose'),
-      optional('Status'),
       optional('Held by us'),
       optional('Read'),
     ],
@@ -164,11 +165,11 @@ function irmsTable(irms: readonly IrmView[]): Page {
       amountText(irm.amount, irm.currency),
       amountText(irm.available),
       amountText(irm.free),
+      irm.purposeCode,
+      irm.status,
       irm.remitterName,
       irm.irmAdCode,
       irm.irmIfscCode,
-      irm.purposeCode,
-      irm.status,
       irm.heldBy.length > 0 && `${amountText(irm.held)} (${irm.heldBy.map((hold) => hold.reference).join(', ')})`,
       localTime(irm.readAt),
     ]),

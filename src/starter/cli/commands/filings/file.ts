@@ -3,6 +3,7 @@ import type { StatedOptions, SheetColumn, SheetColumns } from '../../../filings/
 import { doubtsOf } from '../../terminal';
 import type { Bind, Cli } from '../../context';
 import {
+  DECLARATION,
   allowDuplicateOption,
   byOption,
   channelOption,
@@ -36,10 +37,12 @@ interface FileOptions extends CorrectOptions, StatedOptions {
 }
 
 const FILE_HELP = `
-FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx). It is checked completely
-before anything is sent; on a terminal it asks before it sends rows that are usually rejected, or would be certified twice.
+FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx, .xls or .csv). It is checked
+completely before anything is sent; on a terminal it asks before it sends rows that are usually rejected, or would be certified twice.
 The reference is the key: filing the same file again finds the first filing, whatever became of it, and nothing is sent. What
 was refused or rejected is filed again with ebrc correct.
+
+${DECLARATION.join('\n')}
 
 Examples:
   $ ebrc file july.json --exporter accounts@asha.example --wait
@@ -50,7 +53,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .command('file')
     .summary('file remittances')
     .description('File the mappings of a push message or a workbook, and collect their certificates.')
-    .argument('<file>', 'push message (.json) or workbook (.xlsx)')
+    .argument('<file>', 'push message (.json) or workbook (.xlsx, .xls, .csv)')
     .option('-e, --exporter <exporter>', 'id or e-mail of the exporter')
     .addOption(uploadTypeOption())
     .addOption(declarationOption())
@@ -71,6 +74,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
         const source = { path: file };
         const store = { documents: await cli.configuredDocuments(), workbooks: await cli.workbooks() };
         const read = await readFileToFile(store, { source, reference, ...stated });
+        if (read.declaration === undefined) cli.terminal.note(DECLARATION.join(' '));
         const client = await cli.client();
         const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);
         const request = { ...stated, exporter, reference, channel, approval, madeBy: by };
@@ -93,7 +97,7 @@ export function addCorrectCommand(program: Command, bind: Bind): void {
     .summary('file the errored rows of a filing again')
     .description('File the errored rows of a filing again, corrected, as a new filing that names the first.')
     .argument('<filing>', 'filing id or reference')
-    .argument('<file>', 'corrected workbook (.xlsx) or push message (.json)')
+    .argument('<file>', 'corrected workbook (.xlsx, .xls, .csv) or push message (.json)')
     .addOption(channelOption())
     .option('--approval', 'wait until somebody else approves')
     .addOption(allowDuplicateOption())
@@ -124,7 +128,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     .command('check')
     .summary('check a file without filing it')
     .description('Check a push message or a workbook by all rules and balances, without filing it.')
-    .argument('<file>', 'push message (.json) or workbook (.xlsx)')
+    .argument('<file>', 'push message (.json) or workbook (.xlsx, .xls, .csv)')
     .requiredOption('-e, --exporter <exporter>', 'id or e-mail of the exporter')
     .addOption(uploadTypeOption())
     .addOption(declarationOption())
