@@ -18,7 +18,7 @@ describe('a document that was certified by hand', () => {
     const exporter = await stage.exporter();
     const row = stage.mapping(exporter);
     const byHand = { ...row, billNo: 'BY HAND', sbCumInvoiceDate: daysAgo(days) };
-    const number = await certifyByHand(stage, exporter, byHand, { issuedOn: daysAgo(days) });
+    const number = await certifyByHand(stage, exporter, byHand, { daysAgo: days });
     const result = await (await stage.file(exporter, [row])).result();
     expect(result).toMatchObject({ state: 'needs_correction' });
     expect(result.errors[0]).toMatchObject({ code: 'already_certified', eBRCNumber: number });
@@ -53,7 +53,8 @@ describe('a document that was certified by hand', () => {
     await stage.pass(1.1);
     for (const by of ['ravi', 'meera']) await stage.decide(filing, 'approve', { by });
     await stage.until(filing, ({ attention }) => attention?.includes(eBRCNumber) ?? false);
-    for (const by of ['ravi', 'meera']) await stage.decide(filing, 'filed', { by, certificates: [{ row: 1, eBRCNumber }] });
+    for (const by of ['ravi', 'meera'])
+      await stage.decide(filing, 'filed', { by, certificates: [{ row: 1, eBRCNumber }] });
     expect(await filing.result()).toMatchObject({ state: 'certified', rows: [{ eBRCNumber }] });
     expect(await rowStates(stage, filingId)).toEqual(['certified by persons']);
     expect(stage.pushes(exporter)).toBe(0);
@@ -89,7 +90,10 @@ describe('a mapping that is held', () => {
     ['another upload type', () => ({ uploadType: 102 })],
     ['another amount', () => ({ mappedIRMAmountFCC: 999 })],
     ['another bill number', () => ({ billNo: 'OTHER' })],
-    ['its bill for its document', ({ billNo, sbCumInvoiceNumber }) => ({ sbCumInvoiceNumber: billNo ?? '', billNo: sbCumInvoiceNumber })],
+    [
+      'its bill for its document',
+      ({ billNo, sbCumInvoiceNumber }) => ({ sbCumInvoiceNumber: billNo ?? '', billNo: sbCumInvoiceNumber }),
+    ],
   ];
   let exporter: TestExporter;
   let row: Mapping;
@@ -100,7 +104,10 @@ describe('a mapping that is held', () => {
     const irm = (await stage.account(exporter)).irms[0];
     if (irm) irm.irmNumber = '4711';
     exporter.irmNumber = '4711';
-    row = stage.mapping(exporter, { sbCumInvoiceNumber: `EXP-${exporter.username.slice(-4)}/26`, sbCumInvoiceValueinFCC: 9_000 });
+    row = stage.mapping(exporter, {
+      sbCumInvoiceNumber: `EXP-${exporter.username.slice(-4)}/26`,
+      sbCumInvoiceValueinFCC: 9_000,
+    });
     const holder = await stage.file(exporter, [row], { approval: true });
     ({ filingId } = await stage.until(holder, 'awaiting_approval'));
   });
@@ -162,7 +169,12 @@ describe('a document', () => {
   it('of another date with the same number only warns', async () => {
     const exporter = await stage.exporter();
     const row = stage.mapping(exporter, { mappedIRMAmountFCC: 500 });
-    await certifyByHand(stage, exporter, { ...row, sbCumInvoiceDate: daysAgo(400) }, { realisedValueFCC: 600, issuedOn: daysAgo(40) });
+    await certifyByHand(
+      stage,
+      exporter,
+      { ...row, sbCumInvoiceDate: daysAgo(400) },
+      { realisedValueFCC: 600, daysAgo: 40 },
+    );
     const filing = await stage.file(exporter, [row]);
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     const { warnings } = await stage.view(filing);
@@ -175,7 +187,12 @@ describe('a document', () => {
     const row = stage.mapping(exporter, { mappedIRMAmountFCC: 700 });
     const first = await stage.file(exporter, [row]);
     expect(await first.result()).toMatchObject({ state: 'certified' });
-    const second = stage.mapping(other, { ...row, irmNumber: other.irmNumber, mappedIRMAmountFCC: 400, billNo: 'SECOND' });
+    const second = stage.mapping(other, {
+      ...row,
+      irmNumber: other.irmNumber,
+      mappedIRMAmountFCC: 400,
+      billNo: 'SECOND',
+    });
     const result = await (await stage.file(other, [second])).result();
     expect(codesOf(result)).toContain('document_overdrawn');
     expect(stage.pushes(other)).toBe(0);

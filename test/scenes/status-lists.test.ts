@@ -102,8 +102,8 @@ it('Processed without a number certifies nothing, until the number is there', as
   await stage.pass(0.2);
   await eventually(
     async () =>
-      (await stage.ledger.select('SELECT FROM attempts WHERE filing_id = $1 AND record IS NOT NULL', filingId)).length ===
-      1,
+      (await stage.ledger.select('SELECT FROM attempts WHERE filing_id = $1 AND record IS NOT NULL', filingId))
+        .length === 1,
   );
   expect(await rowStates(stage, filingId)).toEqual(['sent']);
   stage.service.clear();
@@ -155,7 +155,10 @@ it('Errored that was certified all the same stops its correction, until two pers
 it.each<[string, (data: Entry, list: Entry[]) => Entry]>([
   ['Processed by its counts alone', (data) => withList(data, [])],
   ['Processed with more successes than entries', (data) => ({ ...withList(data, []), recordProCount: 7 })],
-  ['a word that nobody knows', (data) => ({ ...withList(data, []), processingStatus: 'UnderProcess', recordProCount: 0 })],
+  [
+    'a word that nobody knows',
+    (data) => ({ ...withList(data, []), processingStatus: 'UnderProcess', recordProCount: 0 }),
+  ],
   ['Errored without a list', (data) => ({ ...withList(data, []), processingStatus: 'Errored', recordProCount: 0 })],
 ])('%s decides nothing: its certificate is found by its details', async (_, change) => {
   const exporter = await stage.exporter();
