@@ -49,11 +49,12 @@ export async function readAttempts(client: Queryable, filingId: string): Promise
 /**
  * Stores the sender's own result, whatever the verdict is by then: an answer is never lost. An answer of an attempt or
  * a filing that the ledger lacks is a finding: the ledger went back. Requires a transaction.
+ * @returns whether it came late: its run has gone on without it, or has ended
  */
 export async function storeAnswer(
   client: Queryable,
   args: { filingId: string; mode: Mode; n: number; sender: string; answer: StoredAnswer },
-): Promise<void> {
+): Promise<boolean> {
   const { filingId, mode, n, sender, answer } = args;
   await lockIrmsOf(client, filingId);
   const filing = await lockFiling(client, filingId).catch((error: unknown) => {
@@ -62,7 +63,10 @@ export async function storeAnswer(
   });
   const attempts = filing ? await readAttempts(client, filingId) : [];
   const attempt = attempts.find(({ number }) => number === n);
-  if (!filing || !attempt) return noteLost(client, { filingId, mode, n, answer, filing });
+  if (!filing || !attempt) {
+    await noteLost(client, { filingId, mode, n, answer, filing });
+    return true;
+  }
   const taken = answer.requestId !== null && (await requestTaken(client, filing, n, answer.requestId));
   const request = taken ? null : answer.requestId;
   await client.query(
@@ -77,10 +81,10 @@ export async function storeAnswer(
   const reason = taken ? `its request ${answer.requestId} is another attempt's` : reasonOf(answer);
   if (attempt.verdict === 'sending' || attempt.verdict === 'unknown') {
     // A word that nothing was written counts for the sender's own attempt alone.
-    if (proven === 'not_sent' && attempt.sender !== sender) return;
-    return judge(client, filing, { n, verdict: proven, reason, answer });
-  }
-  if (attempt.verdict === 'not_filed' || attempt.verdict === 'not_sent') await learnLate(client, filing, n);
+    if (proven !== 'not_sent' || attempt.sender === sender)
+      await judge(client, filing, { n, verdict: proven, reason, answer });
+  } else if (attempt.verdict === 'not_filed' || attempt.verdict === 'not_sent') await learnLate(client, filing, n);
+  return attempt.verdict !== 'sending';
 }
 
 /** Gives an attempt that may have been filed its verdict, with what follows for its rows. */
