@@ -87,7 +87,7 @@ describe('a mapping that is held', () => {
     ['blanks and case', ({ sbCumInvoiceNumber }) => ({ sbCumInvoiceNumber: ` ${sbCumInvoiceNumber.toLowerCase()} ` })],
     ['another AD code', () => ({ irmAdCode: '0510001' })],
     ['another date', () => ({ sbCumInvoiceDate: daysAgo(3) })],
-    ['another upload type', () => ({ uploadType: 102 })],
+    ['another upload type', () => ({ uploadType: 103 })],
     ['another amount', () => ({ mappedIRMAmountFCC: 999 })],
     ['another bill number', () => ({ billNo: 'OTHER' })],
     [
@@ -106,7 +106,7 @@ describe('a mapping that is held', () => {
     exporter.irmNumber = '4711';
     row = stage.mapping(exporter, {
       sbCumInvoiceNumber: `EXP-${exporter.username.slice(-4)}/26`,
-      sbCumInvoiceValueinFCC: 9_000,
+      ...{ sbCumInvoiceValueinFCC: 9_000, uploadType: 102 },
     });
     const holder = await stage.file(exporter, [row], { approval: true });
     ({ filingId } = await stage.until(holder, 'awaiting_approval'));
