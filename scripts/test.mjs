@@ -16,6 +16,7 @@ const JEST = join(dirname(createRequire(import.meta.url).resolve('jest/package.j
 /** Tests that read, compare, store or write dates. */
 const ABOUT_DATES = [
   'test/domain/dates.test.ts',
+  'test/domain/filing/settle.test.ts',
   'test/domain/identity.test.ts',
   'test/domain/reconciliation',
   'test/domain/rules',
@@ -26,9 +27,9 @@ const ABOUT_DATES = [
   'test/workbook/template.test.ts',
   'test/workbook/write.test.ts',
   'test/ledger/exporters/exporters.test.ts',
-  'test/ledger/gates/absence.test.ts',
-  'test/ledger/gates/certify.test.ts',
-  'test/ledger/rows',
+  'test/ledger/filings/follow.test.ts',
+  'test/ledger/filings/record.test.ts',
+  'test/ledger/filings/settle.test.ts',
   'test/reports/ageing.test.ts',
   'test/reports/daily.test.ts',
   'test/sandbox/bulk.test.ts',

@@ -103,9 +103,12 @@ async function wait(next: Extract<Next, { do: 'wait' }>, now: number, poked: () 
   return { called: 'wait', failure: null };
 }
 
-/** Makes the call that is next. Every call but a send is given up when the run is poked. */
+/**
+ * Makes the call that is next. Waits for the authority are given up when the run is poked. A send and a reading are not:
+ * what they found is needed, and a reading that is given up keeps the next one waiting.
+ */
 async function call(advanced: Advanced, next: Next, poked: () => boolean): Promise<Done> {
-  if (next.do === 'submit') return finished(next, () => makeCall(advanced, next));
+  if (next.do === 'submit' || next.do === 'read') return finished(next, () => makeCall(advanced, next));
   const scope = new CancellationScope({ cancellable: true });
   let over = false;
   void condition(() => over || poked()).then(() => {

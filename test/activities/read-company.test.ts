@@ -64,7 +64,9 @@ function read(what: ReadCompanyArgs['what'] = 'both', more: Partial<ReadCompanyA
   } as unknown as Deps;
   const activities = createActivities(deps);
   const args: ReadCompanyArgs = { exporterId: EXPORTER, what, ...more };
-  return new MockActivityEnvironment().run(() => activities.readCompany(args));
+  return new MockActivityEnvironment().run<[], CompanyRead, () => Promise<CompanyRead>>(() =>
+    activities.readCompany(args),
+  );
 }
 
 const readings = () =>

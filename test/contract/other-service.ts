@@ -101,8 +101,9 @@ export async function startOtherService(): Promise<OtherService> {
   let minted = 0;
   let failing = false;
 
-  const irmsOf = ({ id, account }: Customer) =>
-    [1, 2].map((index) => {
+  const irmsOf = ({ id, account }: Customer) => {
+    settle();
+    return [1, 2].map((index) => {
       const irmNumber = `OTH/${account?.username.slice(-3).toUpperCase()}/${index}`;
       const spent = used.get(irmNumber) ?? 0;
       return {
@@ -128,6 +129,7 @@ export async function startOtherService(): Promise<OtherService> {
         _links: { self: `/irm/${index}` },
       };
     });
+  };
 
   const customerOf = (id: unknown): Customer => {
     const found = customers.get(String(id).toUpperCase());

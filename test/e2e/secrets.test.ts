@@ -141,7 +141,7 @@ describe('traces', () => {
       'RunActivity:submitPush',
       'StartActivity:submitPush',
       'RunWorkflow:fileRemittances',
-      'UpdateWithStartWorkflow:file',
+      'StartWorkflow:fileRemittances',
     ]);
     expect(upward('UPDATE attempts')).toEqual(expect.arrayContaining(['UpdateWithStartWorkflow:file']));
     expect([...new Set(trace.map(({ service }) => service))].sort()).toEqual(['ebrc', 'ebrc-worker']);

@@ -1,12 +1,13 @@
 /** What persons, operators and the passing of time do to a filing, beside the stage's own doors. */
 import { randomUUID } from 'node:crypto';
+import { filingDateInKolkata } from '../../src/domain/dates';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { createEbrcClient, type EbrcClient } from '../../src/starter/client';
 import { filingQuery, pokeSignal } from '../../src/workflows/messages';
 import { principalOf } from '../support/principals';
 import { eventually } from '../support/processes';
 import { TEST_SETTINGS } from '../support/settings';
-import type { Filing, FilingStage, TestExporter } from './stage';
+import { HOUR_MS, type Filing, type FilingStage, type TestExporter } from './stage';
 
 /** The typed client: of this principal, or of nobody, whose name is then a claim. */
 export async function clientOf({ env, ledger, worker }: FilingStage, name?: string): Promise<EbrcClient> {
@@ -28,10 +29,16 @@ export async function settle(stage: FilingStage, filing: Filing): Promise<void> 
   await stage.untilAsleep(filing);
 }
 
+/** The same, without waiting for anything. */
 export async function passSettleTime(stage: FilingStage, filing: Filing): Promise<void> {
   const { filingId } = await filing.query(filingQuery);
+  // A reading that is given up for the poke would be waited for.
+  await stage.untilAsleep(filing);
   await stage.ledger.pool.query(
-    `UPDATE attempts SET marked_at = marked_at - interval '5 hours', beat = beat - 1000 WHERE filing_id = $1`,
+    `WITH earlier AS (UPDATE attempts SET marked_at = marked_at - interval '5 hours', beat = beat - 1000 WHERE filing_id = $1
+         RETURNING filing_id)
+     UPDATE readings r SET began_at = began_at - interval '5 hours', ended_at = ended_at - interval '5 hours', beat = beat - 1000
+       FROM filings f WHERE f.filing_id IN (TABLE earlier) AND r.mode = f.mode AND r.iec = f.iec`,
     [filingId],
   );
   await filing.signal(pokeSignal);
@@ -43,22 +50,30 @@ export const namesOf = async (stage: FilingStage, filing: Filing): Promise<strin
 
 /** Waits until evidence has (or lacks) something, and the round is over. */
 export async function untilFound(stage: FilingStage, filing: Filing, name: RegExp): Promise<string[]> {
-  await eventually(async () => (await namesOf(stage, filing)).some((each) => name.test(each)));
+  await eventually(async () => (await namesOf(stage, filing)).some((each) => name.test(each)), 30_000);
   await stage.untilAsleep(filing);
   return namesOf(stage, filing);
 }
 
-/** A certificate that somebody made at the portal by hand, for a row of this mapping. @returns its number */
+/**
+ * A certificate that somebody made at the portal by hand, for a row of this mapping, `daysAgo` by the server's clock,
+ * which is years ahead after a few results. @returns its number
+ */
 export async function certifyByHand(
   stage: FilingStage,
   exporter: TestExporter,
   mapping: Mapping,
-  more: { issuedOn?: string; eBRCNumber?: string; [field: string]: unknown } = {},
+  more: { daysAgo?: number; eBRCNumber?: string; [field: string]: unknown } = {},
 ): Promise<string> {
-  const { issuedOn, eBRCNumber = `EB${randomUUID().replaceAll('-', '').slice(0, 18).toUpperCase()}`, ...other } = more;
+  const {
+    daysAgo = 0,
+    eBRCNumber = `EB${randomUUID().replaceAll('-', '').slice(0, 18).toUpperCase()}`,
+    ...other
+  } = more;
   const account = await stage.account(exporter);
+  const issuedOn = filingDateInKolkata((await stage.env.currentTimeMs()) - daysAgo * 24 * HOUR_MS);
   account.certificates.push({
-    ...{ eBRCNumber, eBRCDate: issuedOn ?? mapping.sbCumInvoiceDate, iec: account.iec },
+    ...{ eBRCNumber, eBRCDate: issuedOn, iec: account.iec },
     ...{ billNo: mapping.billNo, sbCumInvoiceNumber: mapping.sbCumInvoiceNumber, irmNumber: mapping.irmNumber },
     ...{ sbCumInvoiceDate: mapping.sbCumInvoiceDate, realisedValueFCC: mapping.mappedIRMAmountFCC },
     ...{ currencyCode: mapping.irmFCC, realizationDt: exporter.irmDt, eBRCStatus: 'Issued' },

@@ -18,7 +18,7 @@ describe('a document that was certified by hand', () => {
     const exporter = await stage.exporter();
     const row = stage.mapping(exporter);
     const byHand = { ...row, billNo: 'BY HAND', sbCumInvoiceDate: daysAgo(days) };
-    const number = await certifyByHand(stage, exporter, byHand, { issuedOn: daysAgo(days) });
+    const number = await certifyByHand(stage, exporter, byHand, { daysAgo: days });
     const result = await (await stage.file(exporter, [row])).result();
     expect(result).toMatchObject({ state: 'needs_correction' });
     expect(result.errors[0]).toMatchObject({ code: 'already_certified', eBRCNumber: number });
@@ -87,7 +87,7 @@ describe('a mapping that is held', () => {
     ['blanks and case', ({ sbCumInvoiceNumber }) => ({ sbCumInvoiceNumber: ` ${sbCumInvoiceNumber.toLowerCase()} ` })],
     ['another AD code', () => ({ irmAdCode: '0510001' })],
     ['another date', () => ({ sbCumInvoiceDate: daysAgo(3) })],
-    ['another upload type', () => ({ uploadType: 102 })],
+    ['another upload type', () => ({ uploadType: 103 })],
     ['another amount', () => ({ mappedIRMAmountFCC: 999 })],
     ['another bill number', () => ({ billNo: 'OTHER' })],
     [
@@ -106,7 +106,7 @@ describe('a mapping that is held', () => {
     exporter.irmNumber = '4711';
     row = stage.mapping(exporter, {
       sbCumInvoiceNumber: `EXP-${exporter.username.slice(-4)}/26`,
-      sbCumInvoiceValueinFCC: 9_000,
+      ...{ sbCumInvoiceValueinFCC: 9_000, uploadType: 102 },
     });
     const holder = await stage.file(exporter, [row], { approval: true });
     ({ filingId } = await stage.until(holder, 'awaiting_approval'));
@@ -173,7 +173,7 @@ describe('a document', () => {
       stage,
       exporter,
       { ...row, sbCumInvoiceDate: daysAgo(400) },
-      { realisedValueFCC: 600, issuedOn: daysAgo(40) },
+      { realisedValueFCC: 600, daysAgo: 40 },
     );
     const filing = await stage.file(exporter, [row]);
     expect(await filing.result()).toMatchObject({ state: 'certified' });

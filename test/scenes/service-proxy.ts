@@ -1,4 +1,4 @@
-/** A service between the worker and the sandbox: passes calls on, or answers in its own words, for what a test scripts. */
+/** A service between the worker and the sandbox: passes calls on, or answers in its own words, as a test scripts. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -30,6 +30,8 @@ import { handIn } from '../../src/ledger/vault/vault';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
+/** How long a filing may take to come to where a scene waits for it, in real time. */
+const WITHIN_MS = 30_000;
 
 export type Filing = WorkflowHandle<typeof fileRemittances>;
 
@@ -156,7 +158,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
       await eventually(async () => {
         progress = await filing.query(filingQuery);
         return typeof wanted === 'string' ? progress.state === wanted : wanted(progress);
-      }).catch((error: unknown) => {
+      }, WITHIN_MS).catch((error: unknown) => {
         throw new Error(`${String(error)}: ${JSON.stringify(progress)}`);
       });
       if (wanted === 'outcome_unknown') await stage.untilAsleep(filing);
@@ -186,7 +188,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
      * its calls, while an activity of its runs would stop the time-skipping server's clock for good.
      */
     untilAsleep: (filing: Filing): Promise<void> =>
-      eventually(async () => isAsleep((await filing.fetchHistory()).events ?? [])),
+      eventually(async () => isAsleep((await filing.fetchHistory()).events ?? []), WITHIN_MS),
     /**
      * The results of filings that run at once. They are awaited one after the other: the server lets its clock skip for
      * one waiting caller at a time, and fails the second.
@@ -268,7 +270,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
         by: { name: by, principal },
       };
       const decided = await decide(ledger.pool, decision, { ...TEST_SETTINGS, ...options.worker?.settings });
-      await filing.signal(pokeSignal);
+      if (decided.outcome !== 'refused') await filing.signal(pokeSignal);
       return decided;
     },
     /** New portal credentials, as `ebrc credentials` submits them. */
@@ -312,17 +314,27 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
 
 type History = NonNullable<Awaited<ReturnType<Filing['fetchHistory']>>['events']>;
 
-/** Whether a history ends with neither a workflow task nor an activity under way. */
+/**
+ * Whether a history ends with neither a workflow task nor an activity under way. A poll is under way for hours, and waits
+ * nearly all of that time.
+ */
 function isAsleep(events: History): boolean {
   const { workflowTaskScheduledEventAttributes, workflowTaskStartedEventAttributes } = events.at(-1) ?? {};
   if (workflowTaskScheduledEventAttributes || workflowTaskStartedEventAttributes) return false;
-  const scheduled = events.filter((event) => event.activityTaskScheduledEventAttributes).length;
-  const closed = events.filter(
-    (event) =>
-      event.activityTaskCompletedEventAttributes ??
-      event.activityTaskFailedEventAttributes ??
-      event.activityTaskTimedOutEventAttributes ??
-      event.activityTaskCanceledEventAttributes,
-  ).length;
-  return scheduled === closed;
+  const closed = new Set(
+    events.map((event) =>
+      String(
+        (
+          event.activityTaskCompletedEventAttributes ??
+          event.activityTaskFailedEventAttributes ??
+          event.activityTaskTimedOutEventAttributes ??
+          event.activityTaskCanceledEventAttributes
+        )?.scheduledEventId,
+      ),
+    ),
+  );
+  return events.every(
+    ({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
+      !scheduled || scheduled.activityType?.name === 'pollStatus' || closed.has(String(eventId)),
+  );
 }

@@ -57,6 +57,7 @@ describe('not filed', () => {
     expect(await stage.decide(filing, 'not_filed', { by: 'ravi' })).toMatchObject({ code: 'said_already' });
     // What is found meanwhile voids what was said before it.
     const second = await certifyByHand(stage, exporter, row, { realisedValueFCC: 8 });
+    await stage.pass(1.1);
     await untilFound(stage, filing, new RegExp(second, 'u'));
     await stage.decide(filing, 'not_filed', { by: 'meera' });
     await eventually(async () => (await stage.story(filingId)).includes('decision_void'));
@@ -172,8 +173,9 @@ describe('an answer that comes after “not filed”', () => {
     const exporter = await stage.exporter();
     const [held, reached] = [gate(), gate()];
     const requestId = `LATE-${exporter.username}`;
-    const body = { message: 'ok', data: { requestId, ackStatus: 'Validated', recordResCount: 1 } };
-    stage.service.script({ operation: 'push-irm', about: exporter.exporterId, answer: { status: 201, body } });
+    const data = { requestId, dgftAckId: 'ACK', ackStatus: 'Validated', recordResCount: 1 };
+    const body = { success: true, data, statusCode: 200, timestamp: new Date().toISOString() };
+    stage.service.script({ operation: 'push-irm', about: exporter.exporterId, answer: { status: 200, body } });
     stage.aroundPush(exporter, async (send, context) => {
       const answer = await send({ ...context, signal: undefined });
       reached.open();

@@ -99,7 +99,7 @@ describe('usage', () => {
     const option = { flags: '--note <text>', required: true };
     expect((await ebrc(['resolve', '--json', '--help'])).json()).toMatchObject({
       name: 'resolve',
-      arguments: [{ name: 'filing', required: true }],
+      arguments: [{ name: 'filing', required: false }],
       options: expect.arrayContaining([expect.objectContaining(option)]) as unknown,
     });
   });
@@ -265,7 +265,6 @@ describe('ebrc sandbox', () => {
 const COMMANDS: readonly [name: string, args: string[], ending: string][] = [
   ['template', ['template', 'a@b.example'], '.xlsx'],
   ['check', ['check', 'july.xlsx', '--exporter', 'a@b.example'], '.xlsx'],
-  ['propose', ['propose', 'a@b.example'], '.xlsx'],
   ['draft', ['draft', '--exporter', 'a@b.example', 'bills'], '.xlsx'],
   ['extract', ['extract', 'invoice', 'a.pdf'], '.json'],
   ['report', ['report', 'daily'], '.html'],

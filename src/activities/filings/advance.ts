@@ -68,6 +68,7 @@ async function open(deps: Deps, args: AdvanceArgs, workflowId: string, runId: st
   const { pool } = deps;
   const input = args.input as FileInput;
   const opened = await openInput(deps, { input, workflowId, run: runId });
+  if (opened.outcome === 'recorded') deps.logger.info({ filingId: opened.filingId, workflowId }, 'filing recorded');
   if (opened.outcome === 'recorded' || opened.outcome === 'standing') return opened.filingId;
   if (opened.outcome === 'refused') {
     return withoutFiling(deps, args, { do: 'end' }, await refusedResult(pool, { workflowId, input, ...opened }));

@@ -141,18 +141,18 @@ async function begin({ settings, pool }: Deps, args: Sending, sender: string): P
 async function keepAnswer(deps: Deps, { filingId, n }: Sending, sender: string, answer: StoredAnswer): Promise<void> {
   const { pool, mode, logger } = deps;
   const { workflowExecution } = Context.current().info;
-  let stored = false;
+  // Until it is known to be in time, it is late. A worker that froze is not told that its call was given up.
+  let late = true;
   const storing = keepTrying(
     async () => {
-      await withTransaction(pool, (client) => storeAnswer(client, { filingId, mode, n, sender, answer }));
-      stored = true;
+      late = await withTransaction(pool, (client) => storeAnswer(client, { filingId, mode, n, sender, answer }));
     },
     (error) => logger.warn({ filingId, n, err: error }, 'the answer could not be stored yet'),
   ).catch((error: unknown) => logger.error({ filingId, n, err: error }, 'the answer could not be stored'));
   const timer = new Promise<void>((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref());
   await Promise.race([storing, timer]);
   // A late answer's worker wakes the run, and starts one where there is none.
-  const isLate = Context.current().cancellationSignal.aborted || !stored;
+  const isLate = Context.current().cancellationSignal.aborted || late;
   if (isLate && workflowExecution) void storing.then(() => deps.pokeOrStart(filingId));
 }
 

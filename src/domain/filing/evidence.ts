@@ -5,7 +5,7 @@
  *   `irm_rose`: something was given back, which may hide a use; `irm_amended`, `irm_cancelled`; `irm_unread`: its
  *   balance is not known before or after; `irm_unjudged`: another filing on its way may have used it.
  * - `reading`: there is no whole reading. `request`: the filing has one; `request_errored`: what it reports failed;
- *   `request_open`: one of about the same time has no outcome, so the authority is behind.
+ *   `refusal`: the service refused it in a way that may prove that it has the rows; `request_open`: one of about the same time has no outcome, so the authority is behind.
  */
 export type EvidenceKind =
   | 'certificate'
@@ -17,6 +17,7 @@ export type EvidenceKind =
   | 'irm_unjudged'
   | 'reading'
   | 'request'
+  | 'refusal'
   | 'request_errored'
   | 'request_open';
 

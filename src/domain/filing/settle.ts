@@ -58,6 +58,8 @@ export interface Doubt {
   irms: readonly IrmUse[];
   /** Requests of the filing, and whether their records report its rows as Errored. */
   requests: readonly { id: string; errored: boolean }[];
+  /** What the service said when it refused the attempt in a way that proves nothing; null: it did not. */
+  refusal: string | null;
   /** Accepted requests of the exporter of about the same time, without an outcome. */
   openRequests: readonly { id: string; filing: string }[];
 }
@@ -139,7 +141,7 @@ function isExplained(
 }
 
 function evidenceAgainst(doubt: Doubt): EvidenceEntry[] {
-  const { certificates, firstMark, irms, read, requests, openRequests } = doubt;
+  const { certificates, firstMark, irms, read, refusal, requests, openRequests } = doubt;
   const against = certificates.filter((each) => each.named && !each.byRecord && each.firstSeenAt >= firstMark);
   return [
     ...(read
@@ -147,6 +149,7 @@ function evidenceAgainst(doubt: Doubt): EvidenceEntry[] {
       : [{ name: NO_READING, text: 'The certificates could not be read whole since the settle time was over.' }]),
     ...against.map((each) => evidenceEntry('certificate', each.number, certificateText(each))),
     ...irms.flatMap(evidenceOfIrm),
+    ...(refusal === null ? [] : [evidenceEntry('refusal', 'service', `The service refused it: ${refusal}`)]),
     ...requests.map(({ id }) => evidenceEntry('request', id, `The filing has request ${id}.`)),
     ...requests.flatMap(({ id, errored }) =>
       errored ? evidenceEntry('request_errored', id, `Request ${id} reports rows of it as Errored.`) : [],

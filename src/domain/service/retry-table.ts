@@ -31,7 +31,7 @@ const ODD: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 30 * MINUTE };
 /** A filing checks for newer credentials at this interval, in addition to the signal that announces them. */
 export const CREDENTIALS: Schedule = { initialMs: 15 * MINUTE, factor: 1, maxMs: 15 * MINUTE };
 /** While an onboarding waits for a person, it checks whether the client was validated elsewhere. */
-export const CREDENTIALS_OF_A_PERSON: Schedule = { initialMs: 15 * MINUTE, factor: 2, maxMs: 360 * MINUTE };
+export const CREDENTIALS_OF_A_PERSON: Schedule = { initialMs: 10 * SECOND, factor: 2, maxMs: 360 * MINUTE };
 /** Notices a newly signed agreement soon, and does not retry a revoked key often. */
 export const ACCESS: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 const RESEND: Schedule = { initialMs: 30 * SECOND, factor: 2, maxMs: 15 * MINUTE };

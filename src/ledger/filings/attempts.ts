@@ -1,4 +1,5 @@
 /** Attempts after they began: the sender's own result, silence, and what the ledger lost. */
+import { speaksOfDuplicate } from '../../domain/filing/evidence';
 import { verdictOf, type SendResult } from '../../domain/filing/verdicts';
 import type { Finding } from '../../domain/rules/finding';
 import { errorAt, fieldOfAuthority } from '../../domain/rules/finding';
@@ -48,11 +49,12 @@ export async function readAttempts(client: Queryable, filingId: string): Promise
 /**
  * Stores the sender's own result, whatever the verdict is by then: an answer is never lost. An answer of an attempt or
  * a filing that the ledger lacks is a finding: the ledger went back. Requires a transaction.
+ * @returns whether it came late: its run has gone on without it, or has ended
  */
 export async function storeAnswer(
   client: Queryable,
   args: { filingId: string; mode: Mode; n: number; sender: string; answer: StoredAnswer },
-): Promise<void> {
+): Promise<boolean> {
   const { filingId, mode, n, sender, answer } = args;
   await lockIrmsOf(client, filingId);
   const filing = await lockFiling(client, filingId).catch((error: unknown) => {
@@ -61,7 +63,10 @@ export async function storeAnswer(
   });
   const attempts = filing ? await readAttempts(client, filingId) : [];
   const attempt = attempts.find(({ number }) => number === n);
-  if (!filing || !attempt) return noteLost(client, { filingId, mode, n, answer, filing });
+  if (!filing || !attempt) {
+    await noteLost(client, { filingId, mode, n, answer, filing });
+    return true;
+  }
   const taken = answer.requestId !== null && (await requestTaken(client, filing, n, answer.requestId));
   const request = taken ? null : answer.requestId;
   await client.query(
@@ -72,17 +77,14 @@ export async function storeAnswer(
       WHERE filing_id = $1 AND number = $2`,
     [filingId, n, JSON.stringify(answer), answer.status, request, answer.dgftAckId, answer.ackStatus],
   );
-  const afterNotFiled = attempts.some(({ number, verdict }) => number < n && verdict === 'not_filed');
-  const proven = verdictOf({ ...answer, requestId: request }, afterNotFiled);
+  const proven = verdictOf({ ...answer, requestId: request }, await isAfterNotFiled(client, filing, n));
   const reason = taken ? `its request ${answer.requestId} is another attempt's` : reasonOf(answer);
   if (attempt.verdict === 'sending' || attempt.verdict === 'unknown') {
     // A word that nothing was written counts for the sender's own attempt alone.
-    if (proven === 'not_sent' && attempt.sender !== sender) return;
-    return judge(client, filing, { n, verdict: proven, reason, answer });
-  }
-  if ((attempt.verdict === 'not_filed' || attempt.verdict === 'not_sent') && proven === 'accepted') {
-    await learnAccepted(client, filing, { n, attempts, request: request ?? '' });
-  }
+    if (proven !== 'not_sent' || attempt.sender === sender)
+      await judge(client, filing, { n, verdict: proven, reason, answer });
+  } else if (attempt.verdict === 'not_filed' || attempt.verdict === 'not_sent') await learnLate(client, filing, n);
+  return attempt.verdict !== 'sending';
 }
 
 /** Gives an attempt that may have been filed its verdict, with what follows for its rows. */
@@ -109,6 +111,10 @@ async function judge(
     await client.query('UPDATE filings SET errors = $2 WHERE filing_id = $1', [filingId, JSON.stringify(errors)]);
   }
   await addEvent(client, filing, { kind: verdict, text: textOf(n, verdict, reason, answer) });
+  if (verdict !== 'not_sent' && verdict !== 'refused') return;
+  // What was learnt of an earlier attempt while this one was in doubt counts now that it is none.
+  for (const { number, verdict: earlier } of await readAttempts(client, filingId))
+    if (number !== n && earlier === 'not_filed') await learnLate(client, filing, number);
 }
 
 export async function writeVerdict(
@@ -126,26 +132,44 @@ export async function writeVerdict(
   ]);
 }
 
-/** A late answer of an attempt that was said not to be filed: its rows are held again, and the filing goes on. */
-async function learnAccepted(
-  client: Queryable,
-  filing: LockedFiling,
-  { n, attempts, request }: { n: number; attempts: readonly AttemptRow[]; request: string },
-): Promise<void> {
+/**
+ * A late answer of an attempt that was said not to be filed: accepted, or words that may mean that it was. Its rows are
+ * held again, and the filing goes on. Beside another attempt in doubt it stays stored until that one is none.
+ */
+async function learnLate(client: Queryable, filing: LockedFiling, n: number): Promise<void> {
   const { filingId, mode, iec, exporterId } = filing;
-  const other = attempts.find(
+  const { rows } = await client.query<{ request: string | null; answer: StoredAnswer | null }>(
+    'SELECT request_id AS request, answer FROM attempts WHERE filing_id = $1 AND number = $2',
+    [filingId, n],
+  );
+  const { request = null, answer = null } = rows[0] ?? {};
+  if (request === null && !answer?.texts.some(speaksOfDuplicate)) return;
+  const what = request === null ? 'was answered as a duplicate' : `was accepted as request ${request}`;
+  const other = (await readAttempts(client, filingId)).find(
     ({ number, verdict }) => number !== n && ['sending', 'unknown', 'accepted'].includes(verdict),
   );
   if (other) {
-    const text = `Attempt ${n} was accepted as request ${request} after all, and attempt ${other.number} may have been filed too. Compare its certificates with the portal.`;
+    const text = `Attempt ${n} ${what} after all, and attempt ${other.number} may have been filed too. Compare its certificates with the portal.`;
     const about = { mode, iec, exporterId, filingId, text };
     await openFinding(client, { ...about, kind: 'accepted_twice', subject: `${filingId}/${n}` });
     return;
   }
-  await writeVerdict(client, filingId, n, 'accepted', 'its answer came late');
+  const verdict = request === null ? 'unknown' : 'accepted';
+  await writeVerdict(client, filingId, n, verdict, 'its answer came late');
   await holdAgain(client, filing);
-  const event = { kind: 'accepted_late', text: `attempt ${n} was accepted as request ${request} after all` };
-  await moveFiling(client, filing, { state: 'processing', attention: null, asked: false, event });
+  const event = { kind: `${verdict}_late`, text: `attempt ${n} ${what} after all` };
+  const state = request === null ? 'outcome_unknown' : 'processing';
+  await moveFiling(client, filing, { state, attention: null, asked: false, event });
+}
+
+/** Whether an earlier attempt, of this filing or one that it corrects, was said not to be filed. */
+async function isAfterNotFiled(client: Queryable, filing: LockedFiling, n: number): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `SELECT FROM attempts a JOIN filings f USING (filing_id) WHERE f.mode = $1 AND f.reference = $2 AND a.verdict = 'not_filed'
+        AND (f.n < $3 OR (f.n = $3 AND a.number < $4)) LIMIT 1`,
+    [filing.mode, filing.reference, filing.n, n],
+  );
+  return (rowCount ?? 0) > 0;
 }
 
 /** Holds a filing's freed rows again, as sent, at the next free ordinal of their mapping. */

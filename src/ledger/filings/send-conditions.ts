@@ -6,7 +6,7 @@ import type { LockedFiling } from './lock';
 /** Whether no row has the number of certificate `c`: it is nobody's. */
 export const IS_NOBODYS = `NOT EXISTS (SELECT FROM filing_rows o WHERE o.mode = c.mode AND o.iec = c.iec AND o.ebrc_number = c.ebrc_number)`;
 
-/** Rows `p` that were sent, are sent no longer and have no certificate. Those of attempts that were not sent are none. */
+/** Rows `p` that were sent, are sent no longer and have no certificate; not those of attempts that were not sent. */
 const SENT_BEFORE = `p.sent_at IS NOT NULL AND p.state IN ('planned', 'rejected', 'released')`;
 
 export interface Against {

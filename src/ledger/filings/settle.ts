@@ -11,7 +11,10 @@ import type { LockedFiling } from './lock';
 import { addEvent } from './move';
 
 /** An attempt in doubt, with the newest readings of its company. */
-interface AttemptInDoubt extends Pick<Doubt, 'firstMark' | 'firstDay' | 'read' | 'requests' | 'openRequests'> {
+interface AttemptInDoubt extends Pick<
+  Doubt,
+  'firstMark' | 'firstDay' | 'read' | 'refusal' | 'requests' | 'openRequests'
+> {
   number: number;
   verdict: 'unknown' | 'accepted';
   /** When the newest whole reading of certificates began; null: there was none. */
@@ -73,7 +76,8 @@ async function attemptInDoubt(
   const { rows } = await client.query<AttemptInDoubt>(
     `WITH first AS (SELECT min(t.marked_at) AS at FROM attempts t JOIN filings f USING (filing_id)
          WHERE f.mode = $3 AND f.reference = $5 AND t.verdict <> 'not_sent')
-     SELECT a.number, a.verdict, ${MS('first.at')} AS "firstMark", ((first.at AT TIME ZONE 'Asia/Kolkata')::date - 1)::text AS "firstDay",
+     SELECT a.number, a.verdict, CASE WHEN a.answer_status BETWEEN 400 AND 499 THEN coalesce(a.answer ->> 'message', a.answer ->> 'kind') END AS refusal,
+            ${MS('first.at')} AS "firstMark", ((first.at AT TIME ZONE 'Asia/Kolkata')::date - 1)::text AS "firstDay",
             ${MS('w.began_at')} AS "wholeAt", coalesce(w.after AND w.began_at >= clock_timestamp() - greatest(a.settle_ms, $2) * interval '1 ms', false) AS read,
             ${MS('i.began_at')} AS "irmsAt",
             least(first.at, (SELECT min((b.value ->> 'readAt')::timestamptz) FROM jsonb_each(a.balances) AS b)) AS since,

@@ -49,6 +49,7 @@ export async function resolve(
   { as, ...args }: ResolveArgs,
   wait?: WaitOptions,
 ): Promise<FilingOutcome> {
+  needNote(args);
   return decideAbout(deps, await filingOf(deps, name), as === 'filed' ? 'filed' : 'not_filed', args, wait);
 }
 
@@ -59,7 +60,12 @@ export async function abandon(
   args: DecideArgs,
   wait?: WaitOptions,
 ): Promise<FilingOutcome> {
+  needNote(args);
   return decideAbout(deps, await filingOf(deps, name), 'abandon', args, wait);
+}
+
+function needNote({ note }: DecideArgs): void {
+  if (note?.trim() === '') throw refusal('invalid_input', 'note: is empty: say why', { field: 'note' });
 }
 
 export interface ResolvedAll {

@@ -17,6 +17,7 @@ const doubt = (more: Partial<Doubt> = {}): Doubt => ({
   irms: [irmUse(100)],
   requests: [],
   openRequests: [],
+  refusal: null,
   ...more,
 });
 const adopted = (more: Partial<Doubt> = {}) =>
