@@ -104,8 +104,8 @@ async function wait(next: Extract<Next, { do: 'wait' }>, now: number, poked: () 
 }
 
 /**
- * Makes the call that is next. Waits for the authority are given up when the run is poked. A send and a reading are not:
- * what they found is needed, and a reading that is given up keeps the next one waiting.
+ * Makes the call that is next. Waits for the authority are given up when the run is poked. A send and a reading are
+ * not: what they found is needed, and a reading that is given up keeps the next one waiting.
  */
 async function call(advanced: Advanced, next: Next, poked: () => boolean): Promise<Done> {
   if (next.do === 'submit' || next.do === 'read') return finished(next, () => makeCall(advanced, next));

@@ -45,7 +45,7 @@ export async function passSettleTime(stage: FilingStage, filing: Filing): Promis
 }
 
 /** The evidence against "not filed" of a filing's last attempt, by name. */
-export const namesOf = async (stage: FilingStage, filing: Filing): Promise<string[]> =>
+const namesOf = async (stage: FilingStage, filing: Filing): Promise<string[]> =>
   (await stage.view(filing)).evidence?.names ?? [];
 
 /** Waits until evidence has (or lacks) something, and the round is over. */
@@ -80,7 +80,7 @@ export async function certifyByHand(
     ...{ brcUtilStatus: 'Unutilised', isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
     ...{ requestId: null, serialNo: null, detailsFrom: 0, pdfFrom: 0 },
     ...other,
-  } as (typeof account.certificates)[number]);
+  });
   return eBRCNumber;
 }
 

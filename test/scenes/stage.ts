@@ -134,7 +134,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
         ...more,
       });
     },
-    file(
+    async file(
       exporter: TestExporter,
       rows: Mapping[],
       more: Partial<FileInput> = {},
@@ -142,12 +142,13 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     ): Promise<Filing> {
       const reference = more.reference ?? `T-${randomUUID().slice(0, 8)}`;
       const message = messageOf(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
-      return env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
+      const filing = await env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
         taskQueue: worker.taskQueue,
         workflowId: filingWorkflowId('test', reference, more.n ?? 1),
         ...options,
         args: [{ mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference }],
       });
+      return telling(filing);
     },
     /**
      * Waits in real time until the filing is in a state, and answers its progress. In `outcome_unknown` it waits until
@@ -312,11 +313,36 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
   return stage;
 }
 
+/** A result that does not come fails with the end of the filing's history, which tells what it waits for. */
+function telling(filing: Filing): Filing {
+  const result = filing.result.bind(filing);
+  const waiting = async (): Promise<never> => {
+    const events = (await filing.fetchHistory()).events ?? [];
+    throw new Error(
+      `no result within ${2 * WITHIN_MS} ms; its history ends:\n${events.slice(-25).map(lineOf).join('\n')}`,
+    );
+  };
+  filing.result = () => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => void waiting().catch(reject), 2 * WITHIN_MS);
+    });
+    return Promise.race([result(), late]).finally(() => clearTimeout(timer));
+  };
+  return filing;
+}
+
+const lineOf = ({ eventId, eventType, eventTime, ...event }: History[number]): string => {
+  const { activityTaskScheduledEventAttributes: scheduled, timerStartedEventAttributes: timer } = event;
+  const about = scheduled?.activityType?.name ?? timer?.startToFireTimeout?.seconds ?? '';
+  return [eventId, eventTime?.seconds, eventType, about].map(String).join(' ');
+};
+
 type History = NonNullable<Awaited<ReturnType<Filing['fetchHistory']>>['events']>;
 
 /**
- * Whether a history ends with neither a workflow task nor an activity under way. A poll is under way for hours, and waits
- * nearly all of that time.
+ * Whether a history ends with neither a workflow task nor an activity under way. A poll is under way for hours, and
+ * waits nearly all of that time.
  */
 function isAsleep(events: History): boolean {
   const { workflowTaskScheduledEventAttributes, workflowTaskStartedEventAttributes } = events.at(-1) ?? {};

@@ -139,4 +139,3 @@ export const certificateDetail = record({
   realisedValueFCC: number,
   ...texts('currencyCode', 'realizationDt', 'brcUtilStatus', 'isGstAvailed', 'gstin', 'gstInvoiceNo', 'gstInvoiceDate'),
 });
-export type CertificateDetail = z.output<typeof certificateDetail>;

@@ -1,6 +1,5 @@
 /** Status records of requests, as they come: stored by the poll, judged under the filing's lock by `applyRecords`. */
-import type { RequestStatus } from '../../api/schemas/filings';
-import { isDone } from '../../domain/service/request-status';
+import { isDone, type StatusRecord } from '../../domain/service/request-status';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 
@@ -35,7 +34,7 @@ export async function readOpenRequests(
  */
 export async function storeRecord(
   client: Queryable,
-  args: { filingId: string; number: number; requestId: string; record: RequestStatus | null },
+  args: { filingId: string; number: number; requestId: string; record: StatusRecord | null },
 ): Promise<boolean> {
   const { filingId, number, requestId, record } = args;
   // An answer about another request proves nothing of this one.

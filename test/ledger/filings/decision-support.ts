@@ -10,7 +10,7 @@ import { principalOf } from '../../support/principals';
 import { mapping } from '../../../dev/sample-mapping';
 import type { Role } from '../../../src/domain/principal';
 
-export const SETTINGS: DecisionSettings = { settleAfterMs: 4 * 3_600_000, singlePerson: false };
+const SETTINGS: DecisionSettings = { settleAfterMs: 4 * 3_600_000, singlePerson: false };
 const IEC = 'AAGCM4521K';
 
 export async function knowCompany(pool: pg.Pool): Promise<void> {
