@@ -105,7 +105,11 @@ export function checkAmount(row: number, field: string, value: unknown, currency
     return [errorAt(row, field, 'invalid_number', message)];
   }
   if (typeof currency === 'string' && !fitsCurrency(value, currency)) {
-    const message = `${field} ${value} has more than the ${decimalsOf(currency)} decimals of ${quoted(currency)}. Round it as the bank did.`;
+    const decimals = decimalsOf(currency);
+    const message =
+      decimals === 0
+        ? `${field} ${value} has decimals, and ${currency.trim().toUpperCase()} has none. Write a whole number, as the bank did.`
+        : `${field} ${value} has more than the ${decimals} decimals of ${quoted(currency)}. Round it as the bank did.`;
     return [errorAt(row, field, 'too_many_decimals', message)];
   }
   const isExact = isFilable(value, currency);

@@ -62,7 +62,7 @@ function valuesOf(extra: ExtraValues): Map<BulkColumn, ExtraValues[string]> {
 
 function checkOptionalAmount({ row, mapping }: UncheckedRow, field: string, value: ExtraValues[string]): Finding[] {
   if (isAmount(value) && compareAmounts(value, 0) >= 0)
-    return typeof value === 'number' ? checkAmount(row, field, value, mapping.irmFCC) : [];
+    return typeof value === 'number' ? checkAmount(row, field, value) : [];
   const message = `${field} ${quoted(value)} is no amount. Write digits, without signs, separators or currency.`;
   return [warningAt(row, field, 'unusual_form', message)];
 }
