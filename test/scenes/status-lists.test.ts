@@ -1,6 +1,5 @@
 /** What the service's status records say, and what they do not decide. */
-import { eventually } from '../support/processes';
-import { findings, passSettleTime, rowStates } from './doors';
+import { findings, passSettleTime, rowStates, soon } from './doors';
 import type { Script } from './service-proxy';
 import type { FilingStageOptions, TestExporter } from './stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
@@ -87,7 +86,7 @@ it('an entry that contradicts its row decides nothing and is a finding, which a 
   const filing = await stage.file(exporter, [row]);
   const { filingId } = await stage.until(filing, 'processing');
   await stage.pass(0.2);
-  await eventually(async () => (await findings(stage, filingId)).includes('record_contradicts'));
+  await soon(async () => (await findings(stage, filingId)).includes('record_contradicts'));
   expect(await rowStates(stage, filingId)).toEqual(['sent']);
   stage.service.clear();
   expect(await filing.result()).toMatchObject({ state: 'rejected' });
@@ -100,7 +99,7 @@ it('Processed without a number certifies nothing, until the number is there', as
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   const { filingId } = await stage.until(filing, 'processing');
   await stage.pass(0.2);
-  await eventually(
+  await soon(
     async () =>
       (await stage.ledger.select('SELECT FROM attempts WHERE filing_id = $1 AND record IS NOT NULL', filingId))
         .length === 1,
@@ -127,7 +126,7 @@ it('Errored before every row has its outcome frees nothing, and may become Proce
   const { filingId } = await stage.until(filing, 'processing');
   await stage.pass(0.2);
   const noted = `SELECT FROM filing_rows WHERE filing_id = $1 AND record_status = 'errored'`;
-  await eventually(async () => (await stage.ledger.select(noted, filingId)).length > 0);
+  await soon(async () => (await stage.ledger.select(noted, filingId)).length > 0);
   expect(await rowStates(stage, filingId)).toEqual(['sent', 'sent']);
   stage.service.clear();
   expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 2 } });
@@ -192,7 +191,7 @@ describe('a request that the service denies', () => {
     const { filingId } = await stage.until(filing, 'processing');
     await stage.pass(0.2);
     const sight = `UPDATE attempts SET denied_since = denied_since - interval '5 hours' WHERE filing_id = $1 AND denied_since IS NOT NULL`;
-    await eventually(async () => (await stage.ledger.pool.query(sight, [filingId])).rowCount === 1);
+    await soon(async () => (await stage.ledger.pool.query(sight, [filingId])).rowCount === 1);
     await passSettleTime(stage, filing);
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(await stage.story(filingId)).toContain('outcome_unknown');
