@@ -74,7 +74,9 @@ describe('two rows of one IRM and document', () => {
     await stage.pass(0.75);
     const { filingId } = await stage.until(filing, ({ counts }) => counts.certified === 1);
     expect((await rowStates(stage, filingId)).map((state) => state.split(' ')[0])).toEqual(['sent', 'certified']);
-    await filing.terminate('the end of the scene');
+    stage.service.clear();
+    expect(await filing.result()).toMatchObject({ state: 'partly_certified' });
+    expect((await rowStates(stage, filingId)).map((state) => state.split(' ')[0])).toEqual(['rejected', 'certified']);
   });
 });
 
@@ -120,7 +122,7 @@ it('Errored before every row has its outcome frees nothing, and may become Proce
       { ...one, ...errored },
       { ...two, ...open },
     ]),
-    ...{ processingStatus: null, recordProCount: 0, recordFailCount: 1 },
+    ...{ processingStatus: 'Errored', recordProCount: 0, recordFailCount: 1 },
   }));
   const filing = await stage.file(exporter, rows);
   const { filingId } = await stage.until(filing, 'processing');
@@ -148,7 +150,8 @@ it('Errored that was certified all the same stops its correction, until two pers
   const [certificate] = (await stage.account(exporter)).certificates;
   expect(JSON.stringify([stopped.attention, stopped.errors])).toContain(certificate?.eBRCNumber);
   expect(stage.pushes(exporter)).toBe(1);
-  if (stopped.state === 'awaiting_approval') await again.terminate('the end of the scene');
+  await stage.decide(again, 'abandon');
+  expect(await again.result()).toMatchObject({ state: 'abandoned' });
 });
 
 it.each<[string, (data: Entry, list: Entry[]) => Entry]>([
@@ -168,6 +171,8 @@ it.each<[string, (data: Entry, list: Entry[]) => Entry]>([
   expect(await rowStates(stage, filingId)).toEqual(['sent']);
   await stage.pass(0.4);
   await passSettleTime(stage, filing);
+  await stage.pass(0.2);
+  console.log(JSON.stringify([await stage.view(filing), await stage.ledger.select('SELECT * FROM attempts'),  await stage.ledger.select('SELECT * FROM events WHERE filing_id = $1', filingId)], null, 1));
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   expect(await rowStates(stage, filingId)).toEqual(['certified by details']);
   expect(stage.pushes(exporter)).toBe(1);
