@@ -398,7 +398,7 @@ describe('what runs by itself', () => {
   it('reconciles the ledger with the authority and finds nothing, and says what it waits for', async () => {
     service.failDetails();
     const reconciled = await run(['reconcile', '--exporter', EMAIL, '--wait']);
-    expect(reconciled.stderr).toMatch(/waits for: read company/u);
+    expect(reconciled.stderr).toMatch(/companies compared 1/u);
     expect(reconciled.json()).toMatchObject({
       state: 'done',
       skipped: [],

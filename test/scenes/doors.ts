@@ -44,13 +44,16 @@ export async function passSettleTime(stage: FilingStage, filing: Filing): Promis
   await filing.signal(pokeSignal);
 }
 
+/** Waits until something holds. */
+export const soon = (condition: () => boolean | Promise<boolean>): Promise<void> => eventually(condition, 30_000);
+
 /** The evidence against "not filed" of a filing's last attempt, by name. */
-const namesOf = async (stage: FilingStage, filing: Filing): Promise<string[]> =>
+export const namesOf = async (stage: FilingStage, filing: Filing): Promise<string[]> =>
   (await stage.view(filing)).evidence?.names ?? [];
 
 /** Waits until evidence has (or lacks) something, and the round is over. */
 export async function untilFound(stage: FilingStage, filing: Filing, name: RegExp): Promise<string[]> {
-  await eventually(async () => (await namesOf(stage, filing)).some((each) => name.test(each)), 30_000);
+  await soon(async () => (await namesOf(stage, filing)).some((each) => name.test(each)));
   await stage.untilAsleep(filing);
   return namesOf(stage, filing);
 }

@@ -3,8 +3,7 @@ import type { SubmitContext } from '../../src/api/http/call';
 import { filingQuery } from '../../src/workflows/messages';
 import { gate } from '../support/gate';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { eventually } from '../support/processes';
-import { settle } from './doors';
+import { settle, soon } from './doors';
 import { connectionLost, gatedPool, type Gate } from './gated-pool';
 import { openFilingStage, type AroundPush, type Filing, type FilingStage, type TestExporter } from './stage';
 import { nothingIsFiledTwice, QUICK_AUTHORITY } from './use-stage';
@@ -75,7 +74,7 @@ describe('a worker that is lost', () => {
     await stage.giveUpOn(filing, 'submitPush');
     await second.reached;
     first.thaw();
-    await eventually(async () => (await verdicts(filing)).join() === 'accepted');
+    await soon(async () => (await verdicts(filing)).join() === 'accepted');
     second.thaw();
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(1);
@@ -216,7 +215,7 @@ describe('PostgreSQL', () => {
     };
     const exporter = await stage.exporter();
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await eventually(async () => (await verdicts(filing)).length === 1);
+    await soon(async () => (await verdicts(filing)).length === 1);
     await stage.pass(1 / 60);
     await stage.until(filing, 'outcome_unknown');
     expect(stage.pushes(exporter)).toBe(0);

@@ -2,8 +2,7 @@
 import { filingDateInKolkata } from '../../src/domain/dates';
 import type { FilingResult } from '../../src/domain/contracts';
 import type { Mapping } from '../../src/domain/filing/mapping';
-import { eventually } from '../support/processes';
-import { certifyByHand, rowStates } from './doors';
+import { certifyByHand, rowStates, soon } from './doors';
 import { HOUR_MS, type TestExporter } from './stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
 
@@ -178,7 +177,7 @@ describe('a document', () => {
     const filing = await stage.file(exporter, [row]);
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     const { warnings } = await stage.view(filing);
-    await eventually(() => JSON.stringify(warnings).includes('document_overdrawn'));
+    await soon(() => JSON.stringify(warnings).includes('document_overdrawn'));
   });
 
   it('is counted over all IRMs of the company', async () => {

@@ -271,7 +271,10 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
         by: { name: by, principal },
       };
       const decided = await decide(ledger.pool, decision, { ...TEST_SETTINGS, ...options.worker?.settings });
-      if (decided.outcome !== 'refused') await filing.signal(pokeSignal);
+      if (decided.outcome !== 'refused') {
+        await stage.untilAsleep(filing);
+        await filing.signal(pokeSignal);
+      }
       return decided;
     },
     /** New portal credentials, as `ebrc credentials` submits them. */

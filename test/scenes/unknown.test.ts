@@ -1,9 +1,17 @@
 /** Outcomes that nobody knows: what persons answer, and what is learnt late. */
-import { filingQuery } from '../../src/workflows/messages';
+import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { gate } from '../support/gate';
-import { eventually } from '../support/processes';
-import { certifyByHand, clientOf, findings, passSettleTime, rowStates, settle, untilFound } from './doors';
-import type { Filing, TestExporter } from './stage';
+import {
+  certifyByHand,
+  clientOf,
+  findings,
+  namesOf,
+  passSettleTime,
+  rowStates,
+  settle,
+  soon,
+  untilFound,
+} from './doors';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
 
 const stage = useFilingStage(QUICK_AUTHORITY);
@@ -60,7 +68,7 @@ describe('not filed', () => {
     await stage.pass(1.1);
     await untilFound(stage, filing, new RegExp(second, 'u'));
     await stage.decide(filing, 'not_filed', { by: 'meera' });
-    await eventually(async () => (await stage.story(filingId)).includes('decision_void'));
+    await soon(async () => (await stage.story(filingId)).includes('decision_void'));
     expect(await stage.verdicts(filingId)).toEqual(['unknown']);
     expect(stage.pushes(exporter)).toBe(1);
     await stage.decide(filing, 'not_filed', { by: 'ravi' });
@@ -78,7 +86,7 @@ describe('not filed', () => {
     // It shows in the reading that the decision waits for, and voids it.
     const number = await certifyByHand(stage, exporter, row, { realisedValueFCC: 7 });
     await stage.decide(filing, 'not_filed', { by: 'ravi' });
-    await eventually(async () => (await stage.story(filingId)).includes('decision_void'));
+    await soon(async () => (await stage.story(filingId)).includes('decision_void'));
     expect(await untilFound(stage, filing, /certificate/)).toEqual([`certificate:${number}`]);
     expect(await stage.verdicts(filingId)).toEqual(['unknown']);
     expect(stage.pushes(exporter)).toBe(1);
@@ -90,8 +98,13 @@ describe('not filed', () => {
     const body = { statusCode: 400, message: 'No such IRM', errors: [] };
     stage.service.script({ operation: 'push-irm', about: exporter.exporterId, answer: { status: 400, body } });
     await stage.decide(filing, 'not_filed');
-    await eventually(async () => (await stage.verdicts(filingId)).join() === 'not_filed,unknown');
+    await soon(async () => (await stage.verdicts(filingId)).join() === 'not_filed,unknown');
     await settle(stage, filing);
+    // The refusal is evidence: it may be about what had arrived before.
+    expect(await namesOf(stage, filing)).toEqual(['refusal:service']);
+    expect(await stage.decide(filing, 'not_filed', { by: 'ravi' })).toMatchObject({ outcome: 'recorded' });
+    await stage.untilAsleep(filing);
+    expect(await stage.verdicts(filingId)).toEqual(['not_filed', 'unknown']);
     await stage.decide(filing, 'not_filed', { by: 'meera' });
     expect(await filing.result()).toMatchObject({ state: 'needs_correction' });
     expect(await stage.verdicts(filingId)).toEqual(['not_filed', 'not_filed']);
@@ -107,7 +120,7 @@ it('a second send that is refused in words of a duplicate asks, and its certific
   const script = { operation: 'push-irm', about: exporter.exporterId };
   stage.service.script({ ...script, replace: { status: 409, body } });
   await stage.decide(filing, 'not_filed');
-  await eventually(async () => (await stage.verdicts(filingId)).join() === 'not_filed,unknown');
+  await soon(async () => (await stage.verdicts(filingId)).join() === 'not_filed,unknown');
   await stage.pass(0.2);
   await passSettleTime(stage, filing);
   expect(await filing.result()).toMatchObject({ state: 'certified' });
@@ -164,18 +177,14 @@ describe('filed', () => {
 
 describe('an answer that comes after “not filed”', () => {
   /** A filing whose worker has the answer of attempt 1, and is frozen before it stores it. */
-  async function frozen(): Promise<{
-    exporter: TestExporter;
-    filing: Filing;
-    filingId: string | null;
-    thaw: () => void;
-  }> {
+  async function frozen(requestId?: string) {
     const exporter = await stage.exporter();
     const [held, reached] = [gate(), gate()];
-    const requestId = `LATE-${exporter.username}`;
-    const data = { requestId, dgftAckId: 'ACK', ackStatus: 'Validated', recordResCount: 1 };
-    const body = { success: true, data, statusCode: 200, timestamp: new Date().toISOString() };
-    stage.service.script({ operation: 'push-irm', about: exporter.exporterId, answer: { status: 200, body } });
+    if (requestId !== undefined) {
+      const data = { requestId, dgftAckId: 'ACK', ackStatus: 'Validated', recordResCount: 1 };
+      const body = { success: true, data, statusCode: 200, timestamp: new Date().toISOString() };
+      stage.service.script({ operation: 'push-irm', about: exporter.exporterId, answer: { status: 200, body } });
+    }
     stage.aroundPush(exporter, async (send, context) => {
       const answer = await send({ ...context, signal: undefined });
       reached.open();
@@ -195,24 +204,32 @@ describe('an answer that comes after “not filed”', () => {
     const { exporter, filing, filingId, thaw } = await frozen();
     await stage.decide(filing, 'not_filed', { ends: true });
     expect(await filing.result()).toMatchObject({ state: 'needs_correction' });
+    expect(await rowStates(stage, filingId)).toEqual(['released']);
     thaw();
-    await eventually(async () => (await stage.verdicts(filingId)).join() === 'accepted');
+    await soon(async () => (await stage.verdicts(filingId)).join() === 'accepted');
     expect(await rowStates(stage, filingId)).toEqual(['sent']);
-    const again = stage.env.client.workflow.getHandle<never>(filing.workflowId) as unknown as Filing;
-    await eventually(async () => (await again.query(filingQuery)).state === 'processing');
-    expect(stage.pushes(exporter)).toBe(0);
-    await again.terminate('the end of the scene');
+    // Its worker has started a run for it.
+    const { workflowId } = filing;
+    await soon(
+      async () => (await stage.env.client.workflow.getHandle(workflowId).describe()).status.name === 'RUNNING',
+    );
+    const again = stage.env.client.workflow.getHandle<typeof fileRemittances>(workflowId);
+    expect(await again.result()).toMatchObject({
+      state: 'certified',
+      requestId: (await stage.requestsOf(exporter))[0],
+    });
+    expect(stage.pushes(exporter)).toBe(1);
   });
 
   it('while another attempt is out keeps its verdict, and is a finding', async () => {
-    const { exporter, filing, filingId, thaw } = await frozen();
+    const { filing, filingId, thaw } = await frozen('LATE-1');
     await stage.decide(filing, 'not_filed');
-    await eventually(async () => (await stage.verdicts(filingId)).join() === 'not_filed,accepted');
+    await soon(async () => (await stage.verdicts(filingId)).join() === 'not_filed,accepted');
     thaw();
-    await eventually(async () => (await findings(stage, filingId)).includes('accepted_twice'));
+    await soon(async () => (await findings(stage, filingId)).includes('accepted_twice'));
     expect(await stage.verdicts(filingId)).toEqual(['not_filed', 'accepted']);
     const { attempts } = await stage.view(filing);
-    expect(attempts[0]).toMatchObject({ requestId: `LATE-${exporter.username}` });
+    expect(attempts[0]).toMatchObject({ requestId: 'LATE-1' });
     expect(await filing.result()).toMatchObject({ state: 'certified' });
   });
 });
@@ -224,14 +241,13 @@ it('a 5xx keeps what else could be sent waiting for a live read', async () => {
   stage.service.script({ operation: 'push-irm', about: struck.exporter.exporterId, answer: down });
   for (const operation of ['irm', 'fetch-details']) stage.service.script({ operation, times: 1_000, answer: down });
   for (const by of ['ravi', 'meera']) await stage.decide(struck.filing, 'approve', { by });
-  await eventually(async () => (await stage.verdicts(struck.filingId)).join() === 'unknown');
+  await soon(async () => (await stage.verdicts(struck.filingId)).join() === 'unknown');
   // Its certificates and balances are fresh.
   for (const by of ['ravi', 'meera']) await stage.decide(waiting.filing, 'approve', { by });
   const paused = `SELECT FROM filings WHERE filing_id = $1 AND pause = 'failure'`;
-  await eventually(async () => (await stage.ledger.select(paused, waiting.filingId)).length === 1);
+  await soon(async () => (await stage.ledger.select(paused, waiting.filingId)).length === 1);
   expect(stage.pushes(waiting.exporter)).toBe(0);
   expect(await stage.verdicts(waiting.filingId)).toEqual([]);
   stage.service.clear();
   expect(await waiting.filing.result()).toMatchObject({ state: 'certified' });
-  await struck.filing.terminate('the end of the scene');
 });

@@ -79,7 +79,8 @@ async function judge(
   return { outcome: 'recorded', why: waitsFor === 'reading' ? WAITS_READING : waitsPerson(name, settings) };
 }
 
-const WAITS_READING =
+/** Why a decision is not carried out yet, although enough persons said it. */
+export const WAITS_READING =
   'it is carried out once the certificates were read anew and nothing more speaks against it; while they cannot be read, two persons have to say so';
 
 const waitsPerson = (name: string, { singlePerson }: DecisionSettings): string =>

@@ -1,7 +1,7 @@
 /** `ebrc approve`, `resolve` and `abandon`: the ledger decides, and the filing's run is woken. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NamedCertificate } from '../../domain/filing/decision';
-import { decide, type Decided } from '../../ledger/filings/decide';
+import { decide, WAITS_READING, type Decided } from '../../ledger/filings/decide';
 import type { Decision } from '../../ledger/filings/asked';
 import { standingsOf, type FilingRecord } from '../../ledger/filings/filing';
 import { listFilings, type Mark } from '../../ledger/filings/lists';
@@ -122,7 +122,9 @@ async function decideAbout(
   const problem = await wake(deps, filing);
   const recorded = decided.outcome === 'recorded';
   const notice = recorded ? `Noted, and not carried out yet: ${decided.why}.` : null;
-  if (wait.wait && !recorded && problem === null) return followFiling(deps, filing, wait);
+  const reads = recorded && decided.why === WAITS_READING;
+  if (wait.wait && reads && problem === null) await answered(deps, filingId);
+  if (wait.wait && (reads || !recorded) && problem === null) return followFiling(deps, filing, wait);
   // Its run says what is next, which shows a moment later.
   if (problem === null && kind !== 'abandon' && !recorded) await moved(deps, filingId, decided.filing.moves);
   const view = await viewOf(deps, filingId);
@@ -144,6 +146,16 @@ async function wake(
     return null;
   } catch (error) {
     return `It is decided. The filing goes on once Temporal can be reached (${firstLine(error)}).`;
+  }
+}
+
+const READ_WITHIN_MS = 600_000;
+
+/** Waits until nobody is asked any more, because a reading let a decision be carried out. */
+async function answered({ pool }: EbrcClientDependencies, filingId: string): Promise<void> {
+  for (const until = Date.now() + READ_WITHIN_MS; Date.now() < until; await sleep(500)) {
+    const [standing] = await standingsOf(pool, [filingId]);
+    if (!standing?.asked) return;
   }
 }
 
