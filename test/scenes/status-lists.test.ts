@@ -171,8 +171,6 @@ it.each<[string, (data: Entry, list: Entry[]) => Entry]>([
   expect(await rowStates(stage, filingId)).toEqual(['sent']);
   await stage.pass(0.4);
   await passSettleTime(stage, filing);
-  await stage.pass(0.2);
-  console.log(JSON.stringify([await stage.view(filing), await stage.ledger.select('SELECT * FROM attempts'),  await stage.ledger.select('SELECT * FROM events WHERE filing_id = $1', filingId)], null, 1));
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   expect(await rowStates(stage, filingId)).toEqual(['certified by details']);
   expect(stage.pushes(exporter)).toBe(1);
