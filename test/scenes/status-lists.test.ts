@@ -220,3 +220,34 @@ describe('a request that the service denies', () => {
     expect(await stage.verdicts(filingId)).toEqual(['not_filed', 'accepted']);
   });
 });
+
+it('a request without an outcome is overdue, and two persons can say that it was not filed', async () => {
+  const exporter = await stage.exporter();
+  // It was taken in by nobody.
+  const requestId = `NOWHERE-${exporter.username}`;
+  const data = { requestId, dgftAckId: 'ACK', ackStatus: 'Validated', recordResCount: 1 };
+  const envelope = (content: object) => ({ success: true, data: content, statusCode: 200, timestamp: '' });
+  stage.service.script({
+    ...{ operation: 'push-irm', about: exporter.exporterId },
+    answer: { status: 200, body: envelope(data) },
+  });
+  const open = { requestId, processingStatus: null, recordResCount: 1, recordProCount: 0, recordFailCount: 0 };
+  stage.service.script({
+    ...{ operation: 'status', about: requestId, times: 1_000 },
+    answer: { status: 200, body: envelope({ ...open, ebrcBulkGenStatusLst: [] }) },
+  });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { filingId } = await stage.until(filing, 'processing');
+  expect(await stage.decide(filing, 'not_filed', { by: 'ravi' })).toMatchObject({ code: 'resolve_refused' });
+  await stage.pass(0.6);
+  await passSettleTime(stage, filing);
+  await stage.until(filing, ({ state, asked }) => state === 'overdue' && asked);
+  expect(await stage.decide(filing, 'not_filed', { by: 'ravi' })).toMatchObject({ outcome: 'recorded' });
+  await stage.untilAsleep(filing);
+  // It looks again and again, and nothing comes of it.
+  await stage.pass(2);
+  expect(await stage.until(filing, ({ asked }) => asked)).toMatchObject({ state: 'overdue' });
+  await stage.decide(filing, 'not_filed', { by: 'meera' });
+  await soon(async () => (await stage.verdicts(filingId)).join() === 'not_filed,accepted');
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+});
