@@ -35,7 +35,8 @@ export async function passSettleTime(stage: FilingStage, filing: Filing): Promis
   // A reading that is given up for the poke would be waited for.
   await stage.untilAsleep(filing);
   await stage.ledger.pool.query(
-    `WITH earlier AS (UPDATE attempts SET marked_at = marked_at - interval '5 hours', beat = beat - 1000 WHERE filing_id = $1
+    `WITH earlier AS (UPDATE attempts SET marked_at = marked_at - interval '5 hours', beat = beat - 1000,
+          denied_since = denied_since - interval '5 hours' WHERE filing_id = $1
          RETURNING filing_id)
      UPDATE readings r SET began_at = began_at - interval '5 hours', ended_at = ended_at - interval '5 hours', beat = beat - 1000
        FROM filings f WHERE f.filing_id IN (TABLE earlier) AND r.mode = f.mode AND r.iec = f.iec`,

@@ -321,9 +321,9 @@ function telling(filing: Filing): Filing {
   const result = filing.result.bind(filing);
   const waiting = async (): Promise<never> => {
     const events = (await filing.fetchHistory()).events ?? [];
-    throw new Error(
-      `no result within ${2 * WITHIN_MS} ms; its history ends:\n${events.slice(-25).map(lineOf).join('\n')}`,
-    );
+    const progress = JSON.stringify(await filing.query(filingQuery));
+    const ending = events.slice(-25).map(lineOf).join('\n');
+    throw new Error(`no result within ${2 * WITHIN_MS} ms: ${progress}; its history ends:\n${ending}`);
   };
   filing.result = () => {
     let timer: NodeJS.Timeout | undefined;

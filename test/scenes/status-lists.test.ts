@@ -171,8 +171,6 @@ it.each<[string, (data: Entry, list: Entry[]) => Entry]>([
   expect(await rowStates(stage, filingId)).toEqual(['sent']);
   await stage.pass(0.4);
   await passSettleTime(stage, filing);
-  await stage.pass(0.2);
-  console.log(JSON.stringify([await stage.view(filing), await stage.ledger.select('SELECT * FROM attempts'),  await stage.ledger.select('SELECT * FROM events WHERE filing_id = $1', filingId)], null, 1));
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   expect(await rowStates(stage, filingId)).toEqual(['certified by details']);
   expect(stage.pushes(exporter)).toBe(1);
@@ -221,4 +219,35 @@ describe('a request that the service denies', () => {
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(await stage.verdicts(filingId)).toEqual(['not_filed', 'accepted']);
   });
+});
+
+it('a request without an outcome is overdue, and two persons can say that it was not filed', async () => {
+  const exporter = await stage.exporter();
+  // It was taken in by nobody.
+  const requestId = `NOWHERE-${exporter.username}`;
+  const data = { requestId, dgftAckId: 'ACK', ackStatus: 'Validated', recordResCount: 1 };
+  const envelope = (content: object) => ({ success: true, data: content, statusCode: 200, timestamp: '' });
+  stage.service.script({
+    ...{ operation: 'push-irm', about: exporter.exporterId },
+    answer: { status: 200, body: envelope(data) },
+  });
+  const open = { requestId, processingStatus: null, recordResCount: 1, recordProCount: 0, recordFailCount: 0 };
+  stage.service.script({
+    ...{ operation: 'status', about: requestId, times: 1_000 },
+    answer: { status: 200, body: envelope({ ...open, ebrcBulkGenStatusLst: [] }) },
+  });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { filingId } = await stage.until(filing, 'processing');
+  expect(await stage.decide(filing, 'not_filed', { by: 'ravi' })).toMatchObject({ code: 'resolve_refused' });
+  await stage.pass(0.6);
+  await passSettleTime(stage, filing);
+  await stage.until(filing, ({ state, asked }) => state === 'overdue' && asked);
+  expect(await stage.decide(filing, 'not_filed', { by: 'ravi' })).toMatchObject({ outcome: 'recorded' });
+  await stage.untilAsleep(filing);
+  // It looks again and again, and nothing comes of it.
+  await stage.pass(2);
+  expect(await stage.until(filing, ({ asked }) => asked)).toMatchObject({ state: 'overdue' });
+  await stage.decide(filing, 'not_filed', { by: 'meera' });
+  await soon(async () => (await stage.verdicts(filingId)).join() === 'not_filed,accepted');
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
 });

@@ -84,15 +84,15 @@ export function advance(pool: pg.Pool, asking: Asking): Promise<Step> {
   });
 }
 
-/** Judges what came since: silence, records, readings, decisions. @returns whether something became known */
+/** Judges what came since: silence, records, readings, decisions. @returns whether an outcome became known */
 async function applyAll(client: pg.PoolClient, filing: LockedFiling, settings: Asking['settings']): Promise<boolean> {
   await learnCompany(client, filing);
   const silent = await noteSilent(client, filing, settings.httpTimeoutMs);
   const { changed } = await applyRecords(client, filing);
   const { adopted } = await applyReadings(client, filing, settings);
-  const before = filing.openDecisions;
-  if (before > 0) await carryOutDecisions(client, filing, settings);
-  return silent || changed || adopted > 0 || before > 0;
+  // What is decided shows in the state; what waits for a second person is no progress, and stays overdue.
+  if (filing.openDecisions > 0) await carryOutDecisions(client, filing, settings);
+  return silent || changed || adopted > 0;
 }
 
 /** Gives a filing its company once the exporter's IEC is known; what others of the company hold may refuse it. */

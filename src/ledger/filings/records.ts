@@ -28,6 +28,9 @@ export async function readOpenRequests(
   return rows[0] ?? { requests: [], openRequests: 0, now: 0 };
 }
 
+/** SQL: whether the last judged record of an attempt is Errored without a list, which counts as denied since it began. */
+const ERRORED_EMPTY = (attempt: string): string => `(${attempt}.denied_since = ${attempt}.marked_at)`;
+
 /**
  * Stores the record of a request, or its denial (null). An answer to an earlier call does not replace a later one.
  * @returns whether the run has something new to judge
@@ -43,10 +46,10 @@ export async function storeRecord(
     `WITH before AS (SELECT * FROM attempts WHERE filing_id = $1 AND number = $2 FOR UPDATE)
      UPDATE attempts a SET polled_at = clock_timestamp(), record = coalesce($4::jsonb, a.record),
         record_at = CASE WHEN $5 OR NOT $6 THEN a.record_at ELSE clock_timestamp() END,
-        denied_since = CASE WHEN $5 THEN coalesce(a.denied_since, clock_timestamp()) END
+        denied_since = CASE WHEN $5 THEN coalesce(a.denied_since, clock_timestamp()) WHEN ${ERRORED_EMPTY('b')} THEN a.denied_since END
        FROM before b
       WHERE a.filing_id = $1 AND a.number = $2 AND lower(a.request_id) = lower($3)
-      RETURNING ($5 AND b.denied_since IS NULL) OR (NOT $5 AND b.denied_since IS NOT NULL)
+      RETURNING ($5 AND b.denied_since IS NULL) OR (NOT $5 AND b.denied_since IS NOT NULL AND NOT ${ERRORED_EMPTY('b')})
         OR ($6 AND b.record IS DISTINCT FROM a.record) AS news`,
     [filingId, number, requestId, denied ? null : JSON.stringify(record), denied, record !== null && isDone(record)],
   );
