@@ -30,11 +30,13 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   ...['attempt', 'isLocal', 'sdkComponent', 'timeToCompletionMs', 'taskFailureCause'],
   // Calls and outcomes
   ...['operation', 'rateClass', 'status', 'kind', 'code', 'outcome', 'reason', 'problem', 'retry', 'nextDelayMs'],
-  ...['nextInMs', 'benign', 'job', 'faults', 'state', 'event', 'submission', 'requestId', 'keyId', 'why', 'what'],
+  ...['nextInMs', 'benign', 'job', 'faults', 'state', 'event', 'requestId', 'keyId', 'why', 'what'],
   ...['besides'],
   // Counts
   ...['count', 'rows', 'row', 'removed', 'labels', 'opened', 'closed', 'open', 'filings', 'resumed', 'reported'],
-  ...['version', 'imported', 'inTime', 'boundMs', 'offMs', 'droppedFields'],
+  ...['version', 'imported', 'inTime', 'boundMs', 'offMs', 'droppedFields', 'certificates', 'severe', 'n'],
+  // The ledger's time
+  ...['beat', 'before', 'epoch', 'whole'],
   // Reports
   ...['on', 'page', 'workbook'],
   // The program itself

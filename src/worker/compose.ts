@@ -108,7 +108,7 @@ export function compose(args: {
       new Map((await readBudgetUsage(pool, keyHash)).map(({ rateClass, waiting }) => [rateClass, waiting])),
     poke: (workflowId) => tried('a filing was not woken', () => poke(client, workflowId)),
     pokeOrStart: (filingId) =>
-      tried('a filing was not woken', async () => {
+      tried('wake a filing', async () => {
         const filing = await filingForRun(pool, filingId);
         if (filing) await pokeOrStart(client, config.taskQueue, filing);
       }),
@@ -119,7 +119,7 @@ export function compose(args: {
   const runs = { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger };
   const { settleAfterMs } = config;
   async function tried(what: string, work: () => Promise<unknown>): Promise<void> {
-    await work().catch((error: unknown) => logger.warn({ err: error }, what));
+    await work().catch((error: unknown) => logger.warn({ err: error, job: what }, 'what follows a step failed, and is done again later'));
   }
 
   const neverAborted = new AbortController().signal;

@@ -143,7 +143,7 @@ describe('traces', () => {
       'RunWorkflow:fileRemittances',
       'StartWorkflow:fileRemittances',
     ]);
-    expect(upward('UPDATE attempts')).toEqual(expect.arrayContaining(['UpdateWithStartWorkflow:file']));
+    expect(upward('UPDATE attempts')).toEqual(expect.arrayContaining(['RunActivity:submitPush']));
     expect([...new Set(trace.map(({ service }) => service))].sort()).toEqual(['ebrc', 'ebrc-worker']);
   });
 

@@ -159,7 +159,7 @@ it('a workflow that a program with another EBRC_TASK_QUEUE has started: where it
   expect(await resume('right')).toEqual([expect.objectContaining({ resumed: true, message: null })]);
   expect((await client.workflow.getHandle(workflowId).describe()).taskQueue).toBe('right');
   await polled(client, 'right');
-  const message = 'Its workflow is running on task queue right, where a worker takes it.';
+  const message = 'Its run goes on, on task queue right, where a worker takes it.';
   expect(await resume('another')).toEqual([expect.objectContaining({ resumed: false, message })]);
 });
 

@@ -67,7 +67,7 @@ it('is sent under the label of the template, which is read first', async () => {
   labels = LABELS;
   const { code, json } = await toFile();
   expect([code, json<FilingView>().state]).toEqual([0, 'certified']);
-  const { rows } = await stage.ledger.pool.query<{ document: string }>('SELECT document FROM submissions');
+  const { rows } = await stage.ledger.pool.query<{ document: string }>('SELECT document FROM attempts');
   const sent = await readWorkbook(await readFile(join(stage.env.EBRC_DOCUMENTS ?? '', rows[0]?.document ?? '')), {
     template: { labels: LABELS, learnedAt: '2026-01-01T00:00:00Z' },
   });
@@ -95,6 +95,6 @@ it('leaves the options of a check as they are', async () => {
     const checked = await stage.ebrc(['check', file, '-e', EXPORTER, ...options, '--json']);
     return checked.json<CheckOutcome>().errors.map(({ code }) => code);
   };
-  expect(await codes()).toContain('mapping_live');
-  expect(await codes('--allow-duplicate', '2-4=equal tranches')).not.toContain('mapping_live');
+  expect(await codes()).toContain('mapping_held');
+  expect(await codes('--allow-duplicate', '2-4=equal tranches')).not.toContain('mapping_held');
 });

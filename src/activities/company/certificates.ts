@@ -68,7 +68,7 @@ export function readCertificates(
       const result = { whole, irmsWhole: null, problem };
       if (!(await endReading(client, readingId, { ...result, from: read?.from ?? null, to: read?.to ?? null })))
         return TOOK_TOO_LONG;
-      logger.info({ exporterId, ...read, certificates: numbers.length, whole, problem }, 'certificates were read');
+      logger.info({ exporterId, certificates: numbers.length, whole, problem }, 'certificates were read');
       const wasRead = read && problem === null ? { ...read, readAt: beganAt.getTime() } : null;
       return { ...result, state: failure ? 'failed' : 'read', failure, read: wasRead } as const;
     });

@@ -60,7 +60,7 @@ function valuesOf(extra: ExtraValues): Map<BulkColumn, ExtraValues[string]> {
   return values;
 }
 
-function checkOptionalAmount({ row, mapping }: UncheckedRow, field: string, value: ExtraValues[string]): Finding[] {
+function checkOptionalAmount({ row }: UncheckedRow, field: string, value: ExtraValues[string]): Finding[] {
   if (isAmount(value) && compareAmounts(value, 0) >= 0)
     return typeof value === 'number' ? checkAmount(row, field, value) : [];
   const message = `${field} ${quoted(value)} is no amount. Write digits, without signs, separators or currency.`;

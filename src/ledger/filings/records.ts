@@ -28,7 +28,7 @@ export async function readOpenRequests(
   return rows[0] ?? { requests: [], openRequests: 0, now: 0 };
 }
 
-/** SQL: whether the last judged record of an attempt is Errored without a list, which counts as denied since it began. */
+/** SQL: whether the last judged record of an attempt is Errored without a list: it counts as denied since it began. */
 const ERRORED_EMPTY = (attempt: string): string => `(${attempt}.denied_since = ${attempt}.marked_at)`;
 
 /**

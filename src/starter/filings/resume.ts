@@ -51,7 +51,7 @@ async function resume({ temporal, taskQueue }: EbrcClientDependencies, filing: O
   const isElsewhere = status === 'running' && runsOn !== taskQueue;
   const isLeft = isElsewhere && (await pollersOf(temporal, runsOn, 'workflow')) === 0;
   if (status === 'running' && !isLeft) {
-    const where = isElsewhere ? ` on task queue ${runsOn}, where a worker takes it` : '';
+    const where = isElsewhere ? `, on task queue ${runsOn}, where a worker takes it` : '';
     return { ...about, resumed: false, message: `Its run goes on${where}.` };
   }
   const resumed = await startRun(temporal, taskQueue, filing, { terminate: isLeft });
