@@ -119,7 +119,9 @@ export function compose(args: {
   const runs = { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger };
   const { settleAfterMs } = config;
   async function tried(what: string, work: () => Promise<unknown>): Promise<void> {
-    await work().catch((error: unknown) => logger.warn({ err: error, job: what }, 'what follows a step failed, and is done again later'));
+    await work().catch((error: unknown) =>
+      logger.warn({ err: error, job: what }, 'what follows a step failed, and is done again later'),
+    );
   }
 
   const neverAborted = new AbortController().signal;
