@@ -5,6 +5,7 @@ import { hostForUrl, type ListenAddress } from '../config/listen-address';
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import { createAuditTrail, createGate, createTemporalWatch, type Gate } from './access/gate';
 import { createApp, type Bounds } from './app';
+import { LOAD_BOUNDS } from './http/load';
 import type { Door } from './http/route';
 import { createFilingReader } from './views/filing';
 import { createFeedWatch, createFilingWatch } from './views/watch';
@@ -15,6 +16,7 @@ const BOUNDS: Bounds = {
   idleMs: 75_000,
   connections: 12_000,
   requestsPerSecond: 2_000,
+  ...LOAD_BOUNDS,
 };
 
 /** How long closing waits for requests that are being handled. */

@@ -67,6 +67,47 @@ function jsonSchema(schema: z.ZodType): Record<string, unknown> {
   return made;
 }
 
+interface JsonSchema {
+  type?: string;
+  enum?: readonly unknown[];
+  maxLength?: number;
+  maxItems?: number;
+  items?: JsonSchema;
+  properties?: Readonly<Record<string, JsonSchema>>;
+  anyOf?: readonly JsonSchema[];
+}
+
+/** For blanks between the fields, and for what names a wrong field. */
+const SLACK_BYTES = 16 * 1024;
+
+/** The bytes that a body may have: what the route's schema can take. @param most for any route */
+export function bodyBytes(
+  { body, takesFile }: Pick<Described<z.ZodType, z.ZodType, z.ZodType>, 'body' | 'takesFile'>,
+  most: number,
+): number {
+  if (takesFile) return most;
+  return Math.min(most, SLACK_BYTES + (body ? bytesOf(jsonSchema(body)) : 0));
+}
+
+/** Infinity where a schema has no bound. */
+function bytesOf({
+  type,
+  enum: values,
+  maxLength = 1_000,
+  maxItems = Infinity,
+  items,
+  properties,
+  anyOf,
+}: JsonSchema): number {
+  if (anyOf) return Math.max(...anyOf.map(bytesOf));
+  if (values || ['integer', 'number', 'boolean', 'null'].includes(type ?? '')) return 100;
+  // Every character may be written as an escape such as \u0915.
+  if (type === 'string') return maxLength * 6 + 2;
+  if (type === 'array' && items) return maxItems * (bytesOf(items) + 1);
+  if (!properties) return Infinity;
+  return Object.entries(properties).reduce((sum, [name, inner]) => sum + name.length + 4 + bytesOf(inner), 2);
+}
+
 /** The fields of the JSON body, with the part `file` instead of `message`. */
 function formSchema(input: Record<string, unknown>): Record<string, unknown> {
   const { message: _, ...properties } = (input['properties'] ?? {}) as Record<string, unknown>;

@@ -7,9 +7,9 @@ import type { EbrcClientDependencies } from '../../starter/dependencies';
 import type { Gate } from '../access/gate';
 import type { createFilingReader } from '../views/filing';
 import type { Watch } from '../views/watch';
-import { bodyOf, type Upload } from './body';
-import type { createMemoryRoom } from './memory-room';
-import { describeRoute, type Described } from './openapi';
+import { bodyOf, MAX_BODY_BYTES, type Upload } from './body';
+import type { createAllowance } from './load';
+import { bodyBytes, describeRoute, type Described } from './openapi';
 import { callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
 import { refuseUnstorable } from './fields';
@@ -62,7 +62,7 @@ export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcC
 export interface Registrar {
   app: FastifyInstance;
   gate: Gate;
-  room: ReturnType<typeof createMemoryRoom>;
+  allowance: ReturnType<typeof createAllowance>;
 }
 
 /** Adds a route that authenticates the caller, checks roles and fields, and then calls the handler. */
@@ -70,17 +70,18 @@ export function addRoute<
   P extends z.ZodType = typeof NOTHING,
   Q extends z.ZodType = typeof NOTHING,
   B extends z.ZodType = typeof NOTHING,
->({ app, gate, room, tag }: Registrar & { tag: string }, route: Route<P, Q, B>): void {
+>({ app, gate, allowance, tag }: Registrar & { tag: string }, route: Route<P, Q, B>): void {
   const { roles = [], handle } = route;
   const [method = '', path = ''] = route.route.split(' ');
   app.route({
     method,
     url: path,
     schema: describeRoute(route, tag),
+    bodyLimit: bodyBytes(route, MAX_BODY_BYTES),
     config: { name: `${method} /v1${path}`, roles, changes: method !== 'GET' },
     async onRequest(request, reply) {
       await gate.enter(request);
-      room.takeBody(request, reply);
+      allowance.holdBody(request, reply);
     },
     preHandler: (request) => gate.permit(request),
     handler: async (request, reply) => {
