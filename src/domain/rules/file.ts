@@ -16,6 +16,8 @@ export interface FileContext {
   uploadType?: number;
   /** Rows (by `row`) that may repeat a mapping; they get a warning instead of an error. */
   permitted?: ReadonlySet<number>;
+  /** Of a message only the first errors are listed; those of a workbook are all written into its cells. */
+  isMessage?: boolean;
 }
 
 /** Checks the number of rows and bytes. @returns the finding, or null */

@@ -1,6 +1,6 @@
 import { permittedRows, type PermittedDuplicate } from './duplicates';
 import { isObject } from '../values';
-import { errorAt, oncePerCell, type Finding } from './finding';
+import { errorAt, firstErrors, oncePerCell, type Finding } from './finding';
 import { FIELD_NAMES, MAPPING_FIELDS, type MappingField, type MappingRow } from '../filing/mapping';
 import { MAX_FILING_ROWS } from '../service/limits';
 import { isFilingDate } from '../dates';
@@ -46,16 +46,17 @@ export function parsePushMessage(
   const items = Array.isArray(value.ebrcBulkGenDtos) ? (value.ebrcBulkGenDtos as unknown[]) : [];
   // Check the number before reading items: a message of a few MB can hold millions.
   if (items.length > MAX_FILING_ROWS) return { findings: [tooManyRows(items.length)] };
-  const read = items.map(readItem);
-  const unchecked = read.map(({ unchecked }) => unchecked);
   const allowed = readAllowDuplicate(value.allowDuplicate);
+  const found = firstErrors<Finding>();
+  found.add([...checkTopLevel(value, items.length), ...allowed.findings]);
+  const unchecked = items.map((item, index) => {
+    const read = readItem(item, index);
+    found.add(read.findings);
+    return read.unchecked;
+  });
   const rows = permittedRows([...permitted, ...allowed.permitted]);
-  const findings = oncePerCell([
-    ...checkTopLevel(value, items.length),
-    ...allowed.findings,
-    ...read.flatMap((item) => item.findings),
-    ...checkUncheckedRows(unchecked, { permitted: rows, ...(known && { uploadType }) }),
-  ]);
+  found.add(checkUncheckedRows(unchecked, { permitted: rows, isMessage: true, ...(known && { uploadType }) }));
+  const findings = oncePerCell(found.all());
   if (findings.some(({ severity }) => severity === 'error')) return { findings };
   return {
     message: {

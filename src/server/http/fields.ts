@@ -1,25 +1,37 @@
 /** Fields that several routes use: texts, names, and pages of lists with their opaque cursors. */
 import { z } from 'zod';
 import { cleanText, isStorable, printable } from '../../domain/text';
+import { shortName } from '../../domain/issues';
 import { badRequest } from './problem';
 
 /** Deeper than any document of this API. */
 const MAX_DEPTH = 20;
 
 /** Refuses too deep documents, and texts that PostgreSQL cannot store, by field. @throws Problem 400 */
-export function refuseUnstorable(value: unknown, path: readonly (string | number)[] = []): void {
-  const field = path.join('.').slice(0, 200);
-  if (typeof value === 'string' && !isStorable(value)) {
-    throw badRequest('invalid_text', `${field} has a NUL or half a character; allowed: any other text.`, field);
+export function refuseUnstorable(value: unknown): void {
+  // One path for all values: a document has many of them, and seldom a wrong one.
+  const path: string[] = [];
+  const field = () => shortName(path.join('.'));
+
+  function look(inner: unknown): void {
+    if (typeof inner === 'string' && !isStorable(inner)) {
+      throw badRequest('invalid_text', `${field()} has a NUL or half a character; allowed: any other text.`, field());
+    }
+    if (typeof inner !== 'object' || inner === null) return;
+    if (path.length >= MAX_DEPTH) {
+      throw badRequest('too_deep', `${field()} is nested too deep; allowed: ${MAX_DEPTH} levels.`, field());
+    }
+    for (const [key, part] of Object.entries(inner)) {
+      if (!isStorable(key)) {
+        throw badRequest('invalid_text', `A name in ${field() || 'the document'} has a NUL.`, field());
+      }
+      path.push(key);
+      look(part);
+      path.pop();
+    }
   }
-  if (typeof value !== 'object' || value === null) return;
-  if (path.length >= MAX_DEPTH) {
-    throw badRequest('too_deep', `${field} is nested too deep; allowed: ${MAX_DEPTH} levels.`, field);
-  }
-  for (const [key, inner] of Object.entries(value)) {
-    if (!isStorable(key)) throw badRequest('invalid_text', `A name in ${field || 'the document'} has a NUL.`, field);
-    refuseUnstorable(inner, [...path, key]);
-  }
+
+  look(value);
 }
 
 /** A text that is displayed as it is written: without control characters, or characters that hide or reverse others. */

@@ -13,7 +13,8 @@ import { bodyBytes, describeRoute, type Described } from './openapi';
 import { callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
 import { refuseUnstorable } from './fields';
-import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText, shortName } from '../../domain/issues';
+import { firstErrors, MOST_FINDINGS } from '../../domain/rules/finding';
 
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   principal: Principal;
@@ -108,17 +109,21 @@ function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'b
   refuseUnstorable(value);
   const read = schema.safeParse(value, IN_PLAIN_WORDS);
   if (read.success) return read.data;
-  const errors = read.error.issues.flatMap((issue) => {
-    const at = issue.path.join('.');
+  const found = firstErrors<{ code: string; field: string; message: string }>();
+  for (const issue of read.error.issues) {
+    const at = shortName(issue.path.join('.'));
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => {
-        const field = at ? `${at}.${key}` : key;
+      const named = issue.keys.slice(0, MOST_FINDINGS).map((key) => {
+        const field = shortName(at ? `${at}.${key}` : key);
         return { code: 'unknown_field', field, message: `${field} is not a field of this ${where}` };
       });
+      found.add(named, issue.keys.length - named.length);
+    } else {
+      const field = at || where;
+      found.add([{ code: 'invalid_field', field, message: issueText({ path: [field], message: issue.message }) }]);
     }
-    const field = at || where;
-    return [{ code: 'invalid_field', field, message: issueText({ path: [field], message: issue.message }) }];
-  });
+  }
+  const errors = found.all();
   const first = errors.slice(0, 5).map(({ message }) => message);
   throw new Problem(400, 'invalid_request', first.join('; '), { errors });
 }
