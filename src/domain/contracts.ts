@@ -222,7 +222,9 @@ export const filingResult = z.object({
   attention: z.string().nullable(),
   asked: z.boolean().describe('whether a person has been asked about an unknown outcome'),
   seq: z.number().int().describe('number of moves so far; the ledger is as new as this result once its seq is as high'),
-  errors: z.array(finding).describe('the first 50; the ledger has all errors of a workbook, and the first 50 of a message'),
+  errors: z
+    .array(finding)
+    .describe('the first 50; the ledger has all errors of a workbook, and the first 50 of a message'),
   attempt: z.string().nullable().describe('the attempt that resolve can answer now'),
   request: z.string().nullable().describe('the request that resolve can answer instead'),
   rows: z

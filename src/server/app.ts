@@ -1,7 +1,7 @@
 /** The Fastify application of `ebrc serve`: its routes, and the handling around every request. */
-import { Problem, problemBody } from './http/problem';
+import { Problem, problemBody, tooManyRequests } from './http/problem';
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { METHODS, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import helmet from '@fastify/helmet';
 import multipart from '@fastify/multipart';
@@ -9,12 +9,13 @@ import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { createAddressLimit } from './access/address-limit';
 import type { Gate } from './access/gate';
 import { MAX_BODY_BYTES, parseJsonBody } from './http/body';
 import { createMetrics, observeRequests } from './http/metrics';
 import { boundConnections, createAllowance, refuseWhileSaturated, type LoadBounds } from './http/load';
 import type { Door } from './http/route';
-import { docsPage } from './http/openapi';
+import { addDescription } from './http/openapi';
 import { problemOf, unreadProblem } from './http/failures';
 import { addCheckRoutes } from './routes/checks';
 import { addDocumentRoutes } from './routes/documents';
@@ -35,6 +36,8 @@ export interface Bounds extends LoadBounds {
   connections: number;
   /** Per principal. */
   requestsPerSecond: number;
+  /** Wrong tokens from one address within ten seconds. */
+  wrongTokens: number;
 }
 
 /** Maximum length of a path segment: an encoded reference of 200 characters. */
@@ -65,14 +68,11 @@ export async function createApp(
         timeWindow: 1_000,
         hook: 'preHandler',
         keyGenerator: (request) => gate.principalOf(request).principalId,
-        errorResponseBuilder: (_request, { ttl }) => {
-          const seconds = String(Math.max(1, Math.ceil(ttl / 1_000)));
-          return new Problem(429, 'too_many_requests', 'Too many requests of this principal. Try again later.', {
-            headers: { 'retry-after': seconds },
-          });
-        },
+        errorResponseBuilder: (_request, { ttl }) =>
+          tooManyRequests('Too many requests of this principal. Try again later.', ttl),
       });
-      const registrar = { app: api, gate, allowance };
+      const addresses = createAddressLimit(api, bounds.wrongTokens);
+      const registrar = { app: api, gate, addresses, allowance };
       addExporterRoutes(registrar, door);
       addCheckRoutes(registrar, door);
       addFilingRoutes(registrar, door);
@@ -84,10 +84,7 @@ export async function createApp(
     { prefix: '/v1' },
   );
   addHealthRoutes(app, { door, metrics, isSaturated: () => isSaturated() });
-  app.get('/v1/openapi.json', { schema: { hide: true } }, () => app.swagger());
-  app.get('/docs', { schema: { hide: true } }, (_request, reply) =>
-    reply.type('text/html; charset=utf-8').send(docsPage(app.swagger())),
-  );
+  addDescription(app);
   refuseOtherMethods();
   return app;
 }
@@ -101,6 +98,8 @@ function bareApp({ requestWithinMs, idleMs }: Bounds): FastifyInstance {
     // By default Node checks for late requests only every 30 s.
     http: { headersTimeout: requestWithinMs / 3, connectionsCheckingInterval: requestWithinMs / 6 },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // A proxy on this machine or in its network tells the address of the caller, by which wrong tokens are limited.
+    trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
     genReqId: () => randomUUID(),
     // Fastify would log URLs and headers, which contain references and tokens; `observeRequests` logs chosen fields.
     logger: false,
@@ -110,6 +109,8 @@ function bareApp({ requestWithinMs, idleMs }: Bounds): FastifyInstance {
     clientErrorHandler: answerUnreadable,
   });
   app.decorateRequest('principal', null);
+  for (const method of METHODS_TAKEN)
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
   // The zod schemas validate requests; the JSON Schemas of the routes only describe them.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (body) => JSON.stringify(body));
@@ -163,8 +164,8 @@ function handleErrors(app: FastifyInstance, gate: Gate, logger: Logger): void {
   });
 }
 
-/** Methods that clients may try. Each route answers 405 to those that it does not have. */
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+/** Every method that arrives here. Each route answers 405 to those that it does not have. */
+const METHODS_TAKEN = METHODS.filter((method) => method !== 'CONNECT');
 
 /** Collects the routes. The returned function lets their other methods answer 405: a 404 would deny the filing. */
 function watchRoutes(app: FastifyInstance): () => void {
@@ -180,7 +181,7 @@ function watchRoutes(app: FastifyInstance): () => void {
       const problem = () =>
         new Problem(405, 'method_not_allowed', `This address takes ${allow}.`, { headers: { allow } });
       const refuse = () => Promise.reject(problem());
-      const method = METHODS.filter((other) => !methods.has(other));
+      const method = METHODS_TAKEN.filter((other) => !methods.has(other));
       // Refused before the body is read, because no route defined its type and size.
       app.route({ method, url, schema: { hide: true }, onRequest: refuse, handler: refuse });
     }

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { hostForUrl, type ListenAddress } from '../config/listen-address';
 import type { EbrcClientDependencies } from '../starter/dependencies';
-import { createAuditTrail, createGate, createTemporalWatch, type Gate } from './access/gate';
+import { createAuditTrail } from './access/audit';
+import { createGate, createTemporalWatch, type Gate } from './access/gate';
 import { createApp, type Bounds } from './app';
 import { LOAD_BOUNDS } from './http/load';
 import type { Door } from './http/route';
@@ -16,6 +17,7 @@ const BOUNDS: Bounds = {
   idleMs: 75_000,
   connections: 12_000,
   requestsPerSecond: 2_000,
+  wrongTokens: 100,
   ...LOAD_BOUNDS,
 };
 
@@ -50,6 +52,7 @@ export async function startDoor(options: {
       stopping = true;
       watch.close();
       feed.close();
+      gate.close();
       const late = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
       await app.close();
       clearTimeout(late);

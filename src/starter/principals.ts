@@ -61,17 +61,21 @@ export async function listPrincipals(deps: LedgerDependencies): Promise<(Princip
   return all.map((principal) => ({ ...principalView(principal, names), tokens: principal.tokens }));
 }
 
-/** Makes a new token; the previous one stays valid for a day. @throws RefusedError if there is no such principal */
+/**
+ * Makes a new token; the previous one stays valid for a day, or with `now`, as for a token that leaked, ends at once.
+ * @throws RefusedError if there is no such principal
+ */
 export async function rotatePrincipal(
   { pool, mode }: LedgerDependencies,
-  { name, by }: { name: string; by: string },
+  { name, by, now = false }: { name: string; by: string; now?: boolean },
 ): Promise<PrincipalWithToken & { previousEndsAt: string | null }> {
   const token = ledger.createToken(mode);
   return asOwner(pool, async (client) => {
     const principal = await needPrincipal(client, mode, name);
-    const endsAt = await ledger.endTokensLater(client, principal.principalId);
-    await ledger.saveToken(client, principal.principalId, token);
-    await recordUse(client, principal, { action: 'principals rotate', by });
+    const { principalId } = principal;
+    const endsAt = now ? await ledger.endTokens(client, principalId) : await ledger.endTokensLater(client, principalId);
+    await ledger.saveToken(client, principalId, token);
+    await recordUse(client, principal, { action: now ? 'principals rotate --now' : 'principals rotate', by });
     return {
       ...principalView(principal, await namesOf(client, [principal])),
       token,

@@ -75,20 +75,16 @@ export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), next: z.string().nullable().describe('the cursor of the next page; null: none') });
 
 /** Encodes marks as an opaque cursor. */
-export const asCursor = (marks: unknown): string => Buffer.from(JSON.stringify(marks)).toString('base64url');
+const asCursor = (marks: unknown): string => Buffer.from(JSON.stringify(marks)).toString('base64url');
 
 /** Decodes a cursor; undefined without one. @throws Problem 400 if it is not a cursor of this list */
-export function readCursor<T extends z.ZodType>(
-  cursor: string | undefined,
-  form: T,
-  field = 'cursor',
-): z.output<T> | undefined {
+export function readCursor<T extends z.ZodType>(cursor: string | undefined, form: T): z.output<T> | undefined {
   if (cursor === undefined) return undefined;
   try {
     const storable = (_: string, mark: unknown) => (typeof mark === 'string' && !isStorable(mark) ? undefined : mark);
     return form.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString(), storable));
   } catch {
-    throw badRequest('bad_cursor', `${field} is no cursor of this list; allowed: \`next\` of the page before.`, field);
+    throw badRequest('bad_cursor', 'cursor is no cursor of this list; allowed: `next` of the page before.', 'cursor');
   }
 }
 

@@ -6,7 +6,8 @@ import { CALLER_GONE } from './problem';
 /** Gives every answer its headers, and counts and logs every request. */
 export function observeRequests(app: FastifyInstance, metrics: ReturnType<typeof createMetrics>, logger: Logger): void {
   app.addHook('onSend', (request, reply, _payload, done) => {
-    void reply.header('x-request-id', request.id).header('cache-control', 'no-store');
+    void reply.header('x-request-id', request.id);
+    if (!reply.hasHeader('cache-control')) void reply.header('cache-control', 'no-store');
     done();
   });
   app.addHook('onRequest', (request, reply, done) => {

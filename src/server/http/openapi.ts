@@ -1,9 +1,11 @@
 /** Describes routes in JSON Schema, from the zod schemas that validate them. */
-import type { FastifySchema } from 'fastify';
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifySchema } from 'fastify';
 import { z } from 'zod';
 import type { Role } from '../../domain/principal';
 import { problemSchema } from './problem';
 import { htmlText } from '../../domain/text';
+import { once } from '../../domain/values';
 
 interface AnswerDescription {
   description: string;
@@ -121,8 +123,29 @@ const PROBLEM = {
   content: { 'application/problem+json': { schema: jsonSchema(problemSchema) } },
 };
 
+/** Adds the description and its page. Both are made once, because everybody may ask for them at any rate. */
+export function addDescription(app: FastifyInstance): void {
+  const pages = [
+    { url: '/v1/openapi.json', type: 'application/json; charset=utf-8', make: () => JSON.stringify(app.swagger()) },
+    { url: '/docs', type: 'text/html; charset=utf-8', make: () => docsPage(app.swagger()) },
+  ];
+  for (const { url, type, make } of pages) {
+    const page = once(() => {
+      const bytes = Buffer.from(make());
+      const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
+      return Promise.resolve({ bytes, etag });
+    });
+    app.get(url, { schema: { hide: true } }, async ({ headers }, reply) => {
+      const { bytes, etag } = await page();
+      void reply.headers({ etag, 'cache-control': 'no-cache' });
+      if (headers['if-none-match']?.includes(etag)) return reply.code(304).send();
+      return reply.type(type).send(bytes);
+    });
+  }
+}
+
 /** An HTML page that lists the routes. @param document the OpenAPI document */
-export function docsPage(document: { paths?: unknown; info?: { title?: string; version?: string } }): string {
+function docsPage(document: { paths?: unknown; info?: { title?: string; version?: string } }): string {
   const paths = Object.entries(
     (document.paths ?? {}) as Record<
       string,

@@ -83,6 +83,12 @@ export const callerGone = (): Problem => new Problem(CALLER_GONE, 'caller_gone',
 export const temporalAway = (cause: unknown): Problem =>
   unavailable('temporal_unavailable', `Temporal cannot be reached right now. ${NOTHING_TWICE}`, { cause });
 
+/** @param forMs how long to wait before the next request */
+export function tooManyRequests(detail: string, forMs: number): Problem {
+  const headers = { 'retry-after': String(Math.max(1, Math.ceil(forMs / 1_000))) };
+  return new Problem(429, 'too_many_requests', detail, { headers });
+}
+
 /** A server that is needed does not answer. Nothing is half done, so the request may be repeated. */
 export function unavailable(
   code: string,

@@ -4,9 +4,10 @@ import { z } from 'zod';
 import type { Principal } from '../../domain/principal';
 import type { FeedMark } from '../../ledger/events';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
+import type { AddressLimit } from '../access/address-limit';
 import type { Gate } from '../access/gate';
 import type { createFilingReader } from '../views/filing';
-import type { Watch } from '../views/watch';
+import { preferredWait, type Watch } from '../views/watch';
 import { bodyOf, MAX_BODY_BYTES, type Upload } from './body';
 import type { createAllowance } from './load';
 import { bodyBytes, describeRoute, type Described } from './openapi';
@@ -63,6 +64,7 @@ export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcC
 export interface Registrar {
   app: FastifyInstance;
   gate: Gate;
+  addresses: AddressLimit;
   allowance: ReturnType<typeof createAllowance>;
 }
 
@@ -71,7 +73,7 @@ export function addRoute<
   P extends z.ZodType = typeof NOTHING,
   Q extends z.ZodType = typeof NOTHING,
   B extends z.ZodType = typeof NOTHING,
->({ app, gate, allowance, tag }: Registrar & { tag: string }, route: Route<P, Q, B>): void {
+>({ app, gate, addresses, allowance, tag }: Registrar & { tag: string }, route: Route<P, Q, B>): void {
   const { roles = [], handle } = route;
   const [method = '', path = ''] = route.route.split(' ');
   app.route({
@@ -81,7 +83,7 @@ export function addRoute<
     bodyLimit: bodyBytes(route, MAX_BODY_BYTES),
     config: { name: `${method} /v1${path}`, roles, changes: method !== 'GET' },
     async onRequest(request, reply) {
-      await gate.enter(request);
+      await gate.enter(request, addresses);
       allowance.holdBody(request, reply);
     },
     preHandler: (request) => gate.permit(request),
@@ -99,9 +101,29 @@ export function addRoute<
         request,
         gone: gone.signal,
       };
-      return sendAnswer(reply, await within(ANSWER_WITHIN_MS, handle(call), timeout));
+      const answer = within(ANSWER_WITHIN_MS, handle(call), timeout);
+      if (waits(request)) await whileIn(gate, { request, reply, gone, answer });
+      return sendAnswer(reply, await answer);
     },
   });
+}
+
+/** Whether a request asks to be answered later. */
+const waits = ({ headers, query }: FastifyRequest): boolean =>
+  preferredWait(headers['prefer']) > 0 || Number((query as { wait?: unknown }).wait) > 0;
+
+/** Waits for the answer as long as the caller's token is valid. @throws Problem 401 */
+async function whileIn(
+  gate: Gate,
+  request: { request: FastifyRequest; reply: FastifyReply; gone: AbortController; answer: Promise<unknown> },
+): Promise<void> {
+  const answered = new AbortController();
+  const signal = AbortSignal.any([answered.signal, request.gone.signal]);
+  void gate.isOver(request.request, signal).then((isOver) => isOver && request.gone.abort());
+  await request.answer.catch(() => undefined);
+  answered.abort();
+  // Thousands of callers may disconnect at once, so nothing is read for them.
+  if (!request.reply.raw.destroyed) await gate.assertStillIn(request.request);
 }
 
 /** @throws Problem 400 that names every wrong field and what is allowed */
