@@ -6,7 +6,7 @@ import { canonicalAmount, isAmount } from './money';
 import { normaliseHeader } from './rules/columns';
 
 /** White space, control and format characters, and others that are invisible (zero-width, fillers, half surrogates). */
-const INVISIBLE = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+const INVISIBLE = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /**
  * A text in comparable form. Leading zeros are dropped from texts of digits only, as spreadsheets do. Where this treats

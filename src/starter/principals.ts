@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
 import type { Mode } from '../domain/names';
-import { cleanText, printable } from '../domain/text';
+import { isAsItLooks } from '../domain/text';
 import { exporterNames } from '../ledger/exporters/exporters';
 import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
@@ -115,8 +115,8 @@ function recordUse(db: Queryable, { mode, principalId }: Principal, { action, by
 
 function checkedName(text: string): string {
   const name = text.trim();
-  const allowed = `allowed: 1 to ${MAX_NAME_LENGTH} visible characters with a letter or a digit among them`;
-  if (name.length > MAX_NAME_LENGTH || printable(cleanText(name)) !== name || personKey(name) === '') {
+  const allowed = `allowed: 1 to ${MAX_NAME_LENGTH} visible characters of one alphabet in a word, with a letter or a digit among them`;
+  if (name.length > MAX_NAME_LENGTH || !isAsItLooks(name) || personKey(name) === '') {
     throw new UsageError(`${JSON.stringify(name.slice(0, MAX_NAME_LENGTH))} cannot name a principal; ${allowed}.`);
   }
   return name;

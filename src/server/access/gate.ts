@@ -82,7 +82,7 @@ export function createGate(
       }
       request.principal = principal;
     },
-    /** Resolves with true as soon as the token of a request that waits is over: a principal that was removed waits no longer. */
+    /** Resolves with true as soon as the token of a request that waits is over, as its principal was removed. */
     isOver: (request: FastifyRequest, answered: AbortSignal): Promise<boolean> =>
       over.until(tokenOf(request) ?? '', LONGEST_WAIT_S * 1_000, answered),
     /** Ends a request that waited, if its token is over by now. @throws Problem 401 */

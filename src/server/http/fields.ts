@@ -1,6 +1,6 @@
 /** Fields that several routes use: texts, names, and pages of lists with their opaque cursors. */
 import { z } from 'zod';
-import { cleanText, isStorable, printable } from '../../domain/text';
+import { isAsItLooks, isStorable } from '../../domain/text';
 import { shortName } from '../../domain/issues';
 import { badRequest } from './problem';
 
@@ -34,11 +34,11 @@ export function refuseUnstorable(value: unknown): void {
   look(value);
 }
 
-/** A text that is displayed as it is written: without control characters, or characters that hide or reverse others. */
+/** A text that a person may compare with another one, so that it must be what it looks like. */
 export const shownAsWritten = (schema: z.ZodString) =>
   schema.refine(
-    (text) => printable(cleanText(text)) === text,
-    'has invisible or control characters; allowed: visible ones',
+    isAsItLooks,
+    'has invisible characters, or letters that look like others; allowed: visible ones of one alphabet in a word',
   );
 
 export const visible = (longest: number) =>
