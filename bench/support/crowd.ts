@@ -32,7 +32,7 @@ export async function standInCrowd(
       socket.write(`POST /v1/checks ${head}Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n{`);
       slow.push(socket);
     },
-    (socket) => void socket.pause().write(`GET /v1/openapi.json ${head}\r\n`.repeat(10)),
+    (socket) => void socket.pause().write(`GET /v1/openapi.json ${head}\r\n`),
     (socket) => void socket.write(`GET /v1/filings/BENCH-1 ${head}Prefer: wait=60\r\n\r\n`),
   ];
   let connected = 0;

@@ -186,6 +186,7 @@ export const finding = z.object({
     .string()
     .optional()
     .describe('the value of --allow-duplicate that lets just the refused rows pass: 17,203=REASON'),
+  count: z.number().int().optional().describe('code more_errors or more_warnings: how many are not listed'),
 });
 
 const filingState = z.enum(FILING_STATES);
@@ -224,7 +225,9 @@ export const filingResult = z.object({
   counts,
   attention: z.string().nullable(),
   asked: z.boolean().describe('whether a person can answer now'),
-  errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
+  errors: z
+    .array(finding)
+    .describe('the first 50; the ledger has all errors of a workbook, and the first 50 of a message'),
   attempt: z
     .number()
     .int()

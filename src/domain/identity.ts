@@ -6,7 +6,7 @@ import { canonicalAmount } from './money';
 import { normaliseHeader } from './rules/columns';
 
 /** White space, control and format characters, and others that are invisible (zero-width, fillers, half surrogates). */
-const INVISIBLE = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+const INVISIBLE = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 /** Every hyphen, dash and minus, and every slash of either direction. */
 const DASH = /[\p{Pd}\u02d7\u2043\u2212\u2796]/gu;

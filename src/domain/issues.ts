@@ -1,6 +1,8 @@
 /** Turns schema errors into plain messages and findings. */
 import type { z } from 'zod';
-import { errorAt, type Finding } from './rules/finding';
+import { errorAt, firstErrors, type Finding } from './rules/finding';
+import { listed } from './rules/value-messages';
+import { cutText } from './text';
 
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -48,13 +50,16 @@ function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
     case 'too_big':
       return `allowed: at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`;
     case 'unrecognized_keys':
-      return `there is no field ${issue.keys.join(', ')}`;
+      return `there is no field ${listed(issue.keys.map(shortName))}`;
     case 'invalid_union':
       return 'has none of the allowed forms';
     default:
       return undefined;
   }
 }
+
+/** A name that somebody chose, for a message. */
+export const shortName = (name: string): string => cutText(name, 100);
 
 /** Passed to each parse instead of set globally, so that an application that uses our client keeps its own messages. */
 export const IN_PLAIN_WORDS = { error: inPlainWords };
@@ -64,6 +69,14 @@ export function issueText({ path, message }: { path: readonly PropertyKey[]; mes
   return `${path.join('.') || 'input'}: ${message}`;
 }
 
-/** All errors of a schema, as findings without a row. */
-export const invalidInput = ({ issues }: Pick<z.ZodError, 'issues'>): Finding[] =>
-  issues.map((issue) => errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)));
+/** The errors of a schema, as findings without a row. */
+export function invalidInput({ issues }: Pick<z.ZodError, 'issues'>): Finding[] {
+  const found = firstErrors<Finding>();
+  for (const issue of issues) {
+    const field = shortName(issue.path.join('.'));
+    found.add([
+      errorAt(null, field || null, 'invalid_input', issueText({ path: [field || 'input'], message: issue.message })),
+    ]);
+  }
+  return found.all();
+}

@@ -6,10 +6,18 @@ const MAX_PARSED_DEPTH = 200;
 /** The most values: a refusal of every cell of the largest workbook has about 150,000, as has the largest filing. */
 const MAX_VALUES = 500_000;
 
-/** Limits the values (empty ones take far more memory than their bytes) and the nesting. @throws SyntaxError */
-export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
+/** The most names in one object of a document that is handed in; a row of a filing has about 30. */
+const MAX_NAMES = 1_000;
+
+/**
+ * Limits the values (empty ones take far more memory than their bytes), the nesting, and the names of one object.
+ * @throws SyntaxError
+ */
+export function refuseExcess(text: string, { maxValues = MAX_VALUES, maxNames = Infinity } = {}): void {
   let depth = 0;
   let values = 0;
+  // The names so far of each open object; a list has none.
+  const names: number[] = [];
   for (let at = 0; at < text.length; at += 1) {
     switch (text.charAt(at)) {
       case '"':
@@ -17,6 +25,7 @@ export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
         break;
       case '[':
       case '{':
+        names[depth] = text.charAt(at) === '{' ? 1 : -Infinity;
         depth += 1;
         values += 1;
         break;
@@ -26,6 +35,8 @@ export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
         break;
       case ',':
         values += 1;
+        names[depth - 1] = (names[depth - 1] ?? 0) + 1;
+        if ((names[depth - 1] ?? 0) > maxNames) throw new SyntaxError('an object has too many names');
     }
     if (depth > MAX_PARSED_DEPTH) throw new SyntaxError('it is nested too deeply');
     if (values > maxValues) throw new SyntaxError('it has too many values');
@@ -51,11 +62,11 @@ export class InexactNumberError extends SyntaxError {
 }
 
 /**
- * @throws SyntaxError for invalid JSON, too many values, too deep nesting, a repeated name in an object, or (an
- * InexactNumberError) a number that cannot be held
+ * @throws SyntaxError for invalid JSON, too many values or names, too deep nesting or a repeated name in an object;
+ * InexactNumberError, which is one, for a number that cannot be held
  */
 export function parseBoundedJson(text: string): unknown {
-  refuseExcess(text);
+  refuseExcess(text, { maxNames: MAX_NAMES });
   const json: unknown = JSON.parse(text);
   refuseAmbiguity(text);
   return json;

@@ -38,8 +38,7 @@ const PUNCTUATION = /[\p{P}\p{S}]/u;
 /** A person's name in comparable form, without punctuation around it. Empty if it names nobody. */
 export function personKey(name: unknown): string {
   if (typeof name !== 'string') return '';
-  // The empty Braille pattern looks blank, but Unicode does not count it as white space.
-  const characters = [...comparableText(name.replaceAll('\u2800', ''))];
+  const characters = [...comparableText(name)];
   let [start, end] = [0, characters.length];
   while (start < end && PUNCTUATION.test(characters[start] ?? '')) start += 1;
   while (end > start && PUNCTUATION.test(characters[end - 1] ?? '')) end -= 1;

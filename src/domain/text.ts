@@ -6,10 +6,31 @@ export const TEXT_BYTES = 2_048;
 const LINE_ENDS = /[\t\n\v\f\r\u0085\u2028\u2029]+/gu;
 /** With the flag u, `\p{Cs}` matches only unpaired surrogates. */
 const CONTROLS = /[\p{Cc}\p{Cs}]/gu;
-/** Characters that change the display order. Joiners are kept, because Indic scripts need them. */
-const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-/** Other invisible characters. */
-const INVISIBLE = /[\u00ad\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+/**
+ * What nobody sees, or what changes the order in which the rest is seen: the one rule for texts that a person compares.
+ * Joiners are kept behind letters that they shape, those of the Indic scripts and Arabic. The empty Braille pattern
+ * looks blank, and is no white space to Unicode.
+ */
+const HIDDEN =
+  /(?![\u200c\u200d])[\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]|(?<![\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Arab}])[\u200c\u200d]/gu;
+
+/** A text without what nobody sees. */
+export const withoutHidden = (text: string): string => text.replace(HIDDEN, '');
+
+const LATIN = /\p{sc=Latin}/u;
+/** Scripts with letters that look like Latin ones. */
+const LIKE_LATIN = /[\p{sc=Cyrillic}\p{sc=Greek}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}]/u;
+
+/** Whether letters of two alphabets that look alike stand together, such as A and the Cyrillic А in one reference. */
+export const mixesAlphabets = (text: string): boolean =>
+  text.split(/\s+/u).some((word) => LATIN.test(word) && LIKE_LATIN.test(word));
+
+/** A letter or digit in another dress, such as a full-width or mathematical one. */
+const isDressed = (character: string): boolean => character.normalize('NFKC') !== character.normalize('NFC');
+
+/** Whether a person who reads a text knows what it is: nothing is hidden, and no letter stands for another. */
+export const isAsItLooks = (text: string): boolean =>
+  printable(text) === text && !mixesAlphabets(text) && !(text.match(/[\p{L}\p{Nd}]/gu) ?? []).some(isDressed);
 
 /** Removes control characters and unpaired surrogates, which PostgreSQL and Temporal do not accept. */
 export function cleanText(text: string): string {
@@ -68,9 +89,9 @@ export function utf8Bytes(text: string): number {
   return bytes;
 }
 
-/** One line for a terminal or a cell, without control sequences and characters that change the display order. */
+/** One line for a terminal, a cell or a person who compares it, without control sequences and hidden characters. */
 export function printable(text: string): string {
-  return cleanText(text).replace(BIDI, '').replace(INVISIBLE, '');
+  return withoutHidden(cleanText(text));
 }
 
 /** {@link printable} for each line of a text that we compose ourselves. */
@@ -102,11 +123,17 @@ export function summaryText(text: string): string {
 
 /** JSON that is safe on a terminal: escapes more characters than JSON has to, which does not change its value. */
 export function printableJson(document: unknown, indent = 2): string {
-  return JSON.stringify(document, null, indent).replace(
-    /[\u007f-\u009f\u00ad\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return JSON.stringify(document, null, indent)
+    .replace(/[\u007f-\u009f\u2028\u2029]/gu, escaped)
+    .replace(HIDDEN, escaped);
 }
+
+/** As JSON escapes it: each half of a surrogate pair on its own. */
+const escaped = (character: string): string =>
+  Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('');
 
 /** Quotes a text that a spreadsheet may take for a formula. For display only: filed values are never changed. */
 export function harmless(text: string): string {

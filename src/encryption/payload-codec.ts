@@ -115,7 +115,7 @@ function isReadable({ metadata, data }: Payload): boolean {
   // latin1 is enough: only ASCII characters are examined, whose bytes occur in no other character of UTF-8.
   const json = Buffer.from(data ?? new Uint8Array()).toString('latin1');
   try {
-    refuseExcess(json, MAX_VALUES);
+    refuseExcess(json, { maxValues: MAX_VALUES });
     JSON.parse(json);
     return true;
   } catch {

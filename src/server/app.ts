@@ -1,7 +1,7 @@
 /** The Fastify application of `ebrc serve`: its routes, and the handling around every request. */
-import { CALLER_GONE, Problem, problemBody } from './http/problem';
+import { Problem, problemBody, tooManyRequests } from './http/problem';
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { METHODS, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import helmet from '@fastify/helmet';
 import multipart from '@fastify/multipart';
@@ -9,12 +9,14 @@ import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { createAddressLimit } from './access/address-limit';
 import type { Gate } from './access/gate';
-import { parseJsonBody } from './http/body';
+import { MAX_BODY_BYTES, parseJsonBody } from './http/body';
+import { createMetrics, observeRequests } from './http/metrics';
+import { boundConnections, createAllowance, refuseWhileSaturated, type LoadBounds } from './http/load';
 import type { Door } from './http/route';
-import { docsPage } from './http/openapi';
+import { addDescription } from './http/openapi';
 import { problemOf, unreadProblem } from './http/failures';
-import { createMemoryRoom, MAX_BODY_BYTES } from './http/memory-room';
 import { addCheckRoutes } from './routes/checks';
 import { addDocumentRoutes } from './routes/documents';
 import { addEventRoutes } from './routes/events';
@@ -25,7 +27,7 @@ import { addReconciliationRoutes } from './routes/reconciliation';
 import { healthAnswer, postgresqlProbe, readinessOf, temporalProbe } from '../telemetry/readiness';
 
 /** Limits of a request and of all connections. What exceeds them is refused, so that other callers are served. */
-export interface Bounds {
+export interface Bounds extends LoadBounds {
   /** A whole request must arrive within this time, its headers within a third of it. */
   requestWithinMs: number;
   /** Connections without traffic for this long are closed. It must exceed the longest wait of a request. */
@@ -34,6 +36,8 @@ export interface Bounds {
   connections: number;
   /** Per principal. */
   requestsPerSecond: number;
+  /** Wrong tokens from one address within ten seconds. */
+  wrongTokens: number;
 }
 
 /** Maximum length of a path segment: an encoded reference of 200 characters. */
@@ -45,30 +49,30 @@ export async function createApp(
   { gate, logger, bounds }: { gate: Gate; logger: Logger; bounds: Bounds },
 ): Promise<FastifyInstance> {
   const app = bareApp(bounds);
+  boundConnections(app, bounds);
   handleErrors(app, gate, logger);
-  const metrics = createDoorMetrics();
+  const metrics = createMetrics();
   observeRequests(app, metrics, logger);
   const refuseOtherMethods = watchRoutes(app);
-  const room = createMemoryRoom();
-  app.addHook('onSend', async (request, reply, payload) => room.takeAnswer(request, reply, payload));
+  const allowance = createAllowance();
+  app.addHook('onSend', async (request, reply, payload) => allowance.holdAnswer(request, reply, payload));
   await app.register(helmet, HELMET);
   await app.register(multipart);
   await app.register(swagger, DESCRIPTION);
+  let isSaturated = () => false;
   await app.register(
     async (api) => {
+      isSaturated = await refuseWhileSaturated(api, bounds);
       await api.register(rateLimit, {
         max: bounds.requestsPerSecond,
         timeWindow: 1_000,
         hook: 'preHandler',
         keyGenerator: (request) => gate.principalOf(request).principalId,
-        errorResponseBuilder: (_request, { ttl }) => {
-          const seconds = String(Math.max(1, Math.ceil(ttl / 1_000)));
-          return new Problem(429, 'too_many_requests', 'Too many requests of this principal. Try again later.', {
-            headers: { 'retry-after': seconds },
-          });
-        },
+        errorResponseBuilder: (_request, { ttl }) =>
+          tooManyRequests('Too many requests of this principal. Try again later.', ttl),
       });
-      const registrar = { app: api, gate, room };
+      const addresses = createAddressLimit(api, bounds.wrongTokens);
+      const registrar = { app: api, gate, addresses, allowance };
       addExporterRoutes(registrar, door);
       addCheckRoutes(registrar, door);
       addFilingRoutes(registrar, door);
@@ -79,11 +83,8 @@ export async function createApp(
     },
     { prefix: '/v1' },
   );
-  addHealthRoutes(app, door, metrics);
-  app.get('/v1/openapi.json', { schema: { hide: true } }, () => app.swagger());
-  app.get('/docs', { schema: { hide: true } }, (_request, reply) =>
-    reply.type('text/html; charset=utf-8').send(docsPage(app.swagger())),
-  );
+  addHealthRoutes(app, { door, metrics, isSaturated: () => isSaturated() });
+  addDescription(app);
   refuseOtherMethods();
   return app;
 }
@@ -97,6 +98,8 @@ function bareApp({ requestWithinMs, idleMs }: Bounds): FastifyInstance {
     // By default Node checks for late requests only every 30 s.
     http: { headersTimeout: requestWithinMs / 3, connectionsCheckingInterval: requestWithinMs / 6 },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // A proxy on this machine or in its network tells the address of the caller, by which wrong tokens are limited.
+    trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
     genReqId: () => randomUUID(),
     // Fastify would log URLs and headers, which contain references and tokens; `observeRequests` logs chosen fields.
     logger: false,
@@ -106,6 +109,8 @@ function bareApp({ requestWithinMs, idleMs }: Bounds): FastifyInstance {
     clientErrorHandler: answerUnreadable,
   });
   app.decorateRequest('principal', null);
+  for (const method of METHODS_TAKEN)
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
   // The zod schemas validate requests; the JSON Schemas of the routes only describe them.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (body) => JSON.stringify(body));
@@ -159,8 +164,8 @@ function handleErrors(app: FastifyInstance, gate: Gate, logger: Logger): void {
   });
 }
 
-/** Methods that clients may try. Each route answers 405 to those that it does not have. */
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+/** Every method that arrives here. Each route answers 405 to those that it does not have. */
+const METHODS_TAKEN = METHODS.filter((method) => method !== 'CONNECT');
 
 /** Collects the routes. The returned function lets their other methods answer 405: a 404 would deny the filing. */
 function watchRoutes(app: FastifyInstance): () => void {
@@ -176,29 +181,11 @@ function watchRoutes(app: FastifyInstance): () => void {
       const problem = () =>
         new Problem(405, 'method_not_allowed', `This address takes ${allow}.`, { headers: { allow } });
       const refuse = () => Promise.reject(problem());
-      const method = METHODS.filter((other) => !methods.has(other));
+      const method = METHODS_TAKEN.filter((other) => !methods.has(other));
       // Refused before the body is read, because no route defined its type and size.
       app.route({ method, url, schema: { hide: true }, onRequest: refuse, handler: refuse });
     }
   };
-}
-
-function observeRequests(app: FastifyInstance, metrics: ReturnType<typeof createDoorMetrics>, logger: Logger): void {
-  app.addHook('onSend', (request, reply, _payload, done) => {
-    void reply.header('x-request-id', request.id).header('cache-control', 'no-store');
-    done();
-  });
-  app.addHook('onRequest', (request, reply, done) => {
-    // Fastify's `onResponse` hook does not run for a caller that has gone.
-    reply.raw.once('close', () => {
-      const { statusCode, elapsedTime } = reply;
-      const status = reply.raw.writableFinished ? statusCode : CALLER_GONE;
-      const route = `${request.method} ${request.routeOptions.url ?? 'none'}`;
-      metrics.observe({ route, status, seconds: elapsedTime / 1_000 });
-      logger.info({ operation: route, status, requestId: request.id }, 'request answered');
-    });
-    done();
-  });
 }
 
 const HELMET = {
@@ -228,15 +215,15 @@ const DESCRIPTION = {
 /** Health, readiness and metrics, as workers serve them. They need no token: they tell nothing of an exporter. */
 function addHealthRoutes(
   app: FastifyInstance,
-  { deps: { pool, temporal }, isStopping }: Door,
-  metrics: ReturnType<typeof createDoorMetrics>,
+  { door, metrics, isSaturated }: { door: Door; metrics: ReturnType<typeof createMetrics>; isSaturated: () => boolean },
 ): void {
+  const { deps, isStopping } = door;
   app.get('/healthz', { schema: { hide: true } }, () => healthAnswer([]).body);
 
-  const look = readinessOf([postgresqlProbe(pool), temporalProbe(temporal)]);
+  const look = readinessOf([postgresqlProbe(deps.pool), temporalProbe(deps.temporal)]);
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const stopping = isStopping();
-    const running = { name: 'running', ok: !stopping, message: stopping ? 'the server is stopping' : 'takes requests' };
+    const hinders = isStopping() ? 'the server is stopping' : isSaturated() ? 'the server is saturated' : null;
+    const running = { name: 'running', ok: hinders === null, message: hinders ?? 'takes requests' };
     const { code, body } = healthAnswer([...(await look()), running]);
     return reply.code(code).send(body);
   });
@@ -244,42 +231,4 @@ function addHealthRoutes(
   app.get('/metrics', { schema: { hide: true } }, (_request, reply) =>
     reply.header('content-type', 'text/plain; version=0.0.4; charset=utf-8').send(metrics.text()),
   );
-}
-
-/** Upper bounds of the histogram, in seconds. */
-const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60] as const;
-
-/** Counts and durations of requests, in Prometheus's text format. */
-function createDoorMetrics() {
-  const requests = new Map<string, number>();
-  const durations = new Map<string, { counts: number[]; sum: number; count: number }>();
-  return {
-    observe({ route, status, seconds }: { route: string; status: number; seconds: number }): void {
-      const labels = `route="${route}",status="${status}"`;
-      requests.set(labels, (requests.get(labels) ?? 0) + 1);
-      const series = durations.get(route) ?? { counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
-      BUCKETS.forEach((bound, at) => (series.counts[at] = (series.counts[at] ?? 0) + (seconds <= bound ? 1 : 0)));
-      series.sum += seconds;
-      series.count += 1;
-      durations.set(route, series);
-    },
-    text(): string {
-      const lines = [
-        '# HELP ebrc_http_requests_total Requests by route and status.',
-        '# TYPE ebrc_http_requests_total counter',
-        ...[...requests].map(([labels, count]) => `ebrc_http_requests_total{${labels}} ${count}`),
-        '# HELP ebrc_http_request_seconds Time to the answer, by route.',
-        '# TYPE ebrc_http_request_seconds histogram',
-      ];
-      for (const [route, { counts, sum, count }] of durations) {
-        BUCKETS.forEach((bound, at) => {
-          lines.push(`ebrc_http_request_seconds_bucket{route="${route}",le="${bound}"} ${counts[at] ?? 0}`);
-        });
-        lines.push(`ebrc_http_request_seconds_bucket{route="${route}",le="+Inf"} ${count}`);
-        lines.push(`ebrc_http_request_seconds_sum{route="${route}"} ${sum}`);
-        lines.push(`ebrc_http_request_seconds_count{route="${route}"} ${count}`);
-      }
-      return `${lines.join('\n')}\n`;
-    },
-  };
 }

@@ -3,8 +3,10 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { hostForUrl, type ListenAddress } from '../config/listen-address';
 import type { EbrcClientDependencies } from '../starter/dependencies';
-import { createAuditTrail, createGate, createTemporalWatch, type Gate } from './access/gate';
+import { createAuditTrail } from './access/audit';
+import { createGate, createTemporalWatch, type Gate } from './access/gate';
 import { createApp, type Bounds } from './app';
+import { LOAD_BOUNDS } from './http/load';
 import type { Door } from './http/route';
 import { createFilingReader } from './views/filing';
 import { createFeedWatch, createFilingWatch } from './views/watch';
@@ -15,6 +17,8 @@ const BOUNDS: Bounds = {
   idleMs: 75_000,
   connections: 12_000,
   requestsPerSecond: 2_000,
+  wrongTokens: 100,
+  ...LOAD_BOUNDS,
 };
 
 /** How long closing waits for requests that are being handled. */
@@ -48,6 +52,7 @@ export async function startDoor(options: {
       stopping = true;
       watch.close();
       feed.close();
+      gate.close();
       const late = setTimeout(() => app.server.closeAllConnections(), CLOSE_WITHIN_MS);
       await app.close();
       clearTimeout(late);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
 import type { Mode } from '../domain/names';
-import { cleanText, printable } from '../domain/text';
+import { isAsItLooks } from '../domain/text';
 import { exporterNames } from '../ledger/exporters/exporters';
 import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
@@ -61,17 +61,21 @@ export async function listPrincipals(deps: LedgerDependencies): Promise<(Princip
   return all.map((principal) => ({ ...principalView(principal, names), tokens: principal.tokens }));
 }
 
-/** Makes a new token; the previous one stays valid for a day. @throws RefusedError if there is no such principal */
+/**
+ * Makes a new token; the previous one stays valid for a day, or with `now`, as for a token that leaked, ends at once.
+ * @throws RefusedError if there is no such principal
+ */
 export async function rotatePrincipal(
   { pool, mode }: LedgerDependencies,
-  { name, by }: { name: string; by: string },
+  { name, by, now = false }: { name: string; by: string; now?: boolean },
 ): Promise<PrincipalWithToken & { previousEndsAt: string | null }> {
   const token = ledger.createToken(mode);
   return asOwner(pool, async (client) => {
     const principal = await needPrincipal(client, mode, name);
-    const endsAt = await ledger.endTokensLater(client, principal.principalId);
-    await ledger.saveToken(client, principal.principalId, token);
-    await recordUse(client, principal, { action: 'principals rotate', by });
+    const { principalId } = principal;
+    const endsAt = now ? await ledger.endTokens(client, principalId) : await ledger.endTokensLater(client, principalId);
+    await ledger.saveToken(client, principalId, token);
+    await recordUse(client, principal, { action: now ? 'principals rotate --now' : 'principals rotate', by });
     return {
       ...principalView(principal, await namesOf(client, [principal])),
       token,
@@ -111,8 +115,8 @@ function recordUse(db: Queryable, { mode, principalId }: Principal, { action, by
 
 function checkedName(text: string): string {
   const name = text.trim();
-  const allowed = `allowed: 1 to ${MAX_NAME_LENGTH} visible characters with a letter or a digit among them`;
-  if (name.length > MAX_NAME_LENGTH || printable(cleanText(name)) !== name || personKey(name) === '') {
+  const allowed = `allowed: 1 to ${MAX_NAME_LENGTH} visible characters of one alphabet in a word, with a letter or a digit among them`;
+  if (name.length > MAX_NAME_LENGTH || !isAsItLooks(name) || personKey(name) === '') {
     throw new UsageError(`${JSON.stringify(name.slice(0, MAX_NAME_LENGTH))} cannot name a principal; ${allowed}.`);
   }
   return name;

@@ -3,6 +3,7 @@ import {
   asSentence,
   cleanText,
   cutText,
+  isAsItLooks,
   markdownText,
   printable,
   printableJson,
@@ -94,3 +95,33 @@ it('ends a text with one full stop, whatever stood there', () => {
   const blanks = ' '.repeat(200_000);
   expect(asSentence(`a${blanks}b${blanks}. `)).toBe(`a${blanks}b.`);
 });
+
+/** Texts that look like JULY-7, and are not. */
+const LOOKALIKES = [
+  'JULY\u200b-7',
+  'JULY\u2060-7',
+  'JULY-7\u3164',
+  'JULY-7\u2800',
+  '\u202eJULY-7',
+  'JULY\u2066-7',
+  'JU\u00adLY-7',
+  'JULY\u200d-7',
+  'JULY-7\ufe0f',
+  'JULY-7\u{e0041}',
+  'JULY-\uff17',
+  'JUL\u{1d418}-7',
+  'J\u0405LY-7',
+];
+
+test.each(LOOKALIKES)('%j is not what it looks like, and is shown without what is hidden', (text) => {
+  expect(isAsItLooks(text)).toBe(false);
+  expect(printable(text)).not.toMatch(/[\u200b\u2060\u3164\u2800\u202e\u2066\u00ad\u200d\ufe0f\u{e0041}]/u);
+});
+
+test.each(['JULY-7', 'जुलाई/७', 'क्\u200dष', 'Müller & Söhne', 'Иван Smith', 'ü', 'मूल्य', '50 % … “seen”', '₹ 1,000'])(
+  '%j is what it looks like',
+  (text) => {
+    expect(isAsItLooks(text)).toBe(true);
+    expect(printable(text)).toBe(text);
+  },
+);

@@ -74,7 +74,13 @@ async function openDoorStage() {
   };
   const address = { host: '127.0.0.1', port: 0 };
   const another = (more: Partial<EbrcClientDependencies> = {}, options: DoorOptions = {}) =>
-    startDoor({ deps: { ...deps, ...more }, logger, address, ...options });
+    startDoor({
+      deps: { ...deps, ...more },
+      logger,
+      address,
+      // The worker and the sandbox share the event loop of this process, and may block it.
+      bounds: { eventLoopDelayMs: 0, ...options.bounds },
+    });
   const door = await another();
   let made = 0;
   type Named = { name?: string; exporters?: string[]; system?: boolean };

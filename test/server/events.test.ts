@@ -96,9 +96,8 @@ it('shows a principal the events of its own exporters, and passes the others by'
   expect(await types(others)).toEqual(new Set(['ebrc.exporter.created']));
   expect((await types(own)).size).toBeGreaterThan(5);
   const { body } = await feed('', others);
-  // Its cursor stands behind what it may not see.
-  expect(body.next).toBe(last);
-  expect((await feed(`?after=${body.next}`, others)).body).toEqual({ items: [], next: last });
+  // Its cursor stands behind what it may not see, and whoever reads on from there misses nothing.
+  for (const next of [last, body.next]) expect((await feed(`?after=${next}`)).body.items).toEqual([]);
 });
 
 it('tells of an exporter what the API answers: bad credentials, others, a login that went bad later', async () => {

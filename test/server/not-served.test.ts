@@ -3,7 +3,6 @@
  * recorded. PostgreSQL, Temporal or the workers away: 503 with Retry-After, and nothing half done.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../support/processes';
 import { gzipSync } from 'node:zlib';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { Client, Connection, ServiceError } from '@temporalio/client';
@@ -15,9 +14,6 @@ import { inApiTerms } from '../../src/server/http/problem';
 import { refusal } from '../../src/starter/errors';
 import { everyRoute } from './every-route';
 import { askDoor, KAVERI, messageOf, onboard, useDoorStage, type ProblemBody, type Reply } from './door-stage';
-import { EventEmitter } from 'node:events';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createMemoryRoom } from '../../src/server/http/memory-room';
 
 const stage = useDoorStage(onboard);
 
@@ -89,6 +85,15 @@ it('refuses every wrong body, and records nothing', async () => {
     ['half a character', () => post('{"reference": "\\ud800"}'), [400, 'invalid_text', 'reference']],
     ['a bidi override', with_({ reference: 'a\u202eb' }), invalid('reference')],
     ['an invisible character', with_({ reference: 'a\u00adb' }), invalid('reference')],
+    ['a zero-width blank', with_({ reference: 'a\u200bb' }), invalid('reference')],
+    ['a Hangul filler', with_({ reference: 'a\u3164' }), invalid('reference')],
+    ['an empty Braille pattern', with_({ reference: 'a\u2800' }), invalid('reference')],
+    ['a Cyrillic letter among Latin ones', with_({ reference: 'B\u0410D-1' }), invalid('reference')],
+    [
+      'an invisible character in a row',
+      with_({ message: { ...message, ebrcBulkGenDtos: [{ ...message.ebrcBulkGenDtos[0], billNo: 'B\u2060-1' }] } }),
+      [422, 'control_character', 'billNo'],
+    ],
     ['an unknown exporter', with_({ exporter: 'nobody@x.example' }), [404, 'unknown_exporter']],
     ['.. for an exporter', with_({ exporter: '../../etc' }), [404, 'unknown_exporter']],
     ['neither message nor file', () => send({ exporter, reference: 'BAD-1' }), [400, 'invalid_request', 'message']],
@@ -253,39 +258,6 @@ it('ends who is slow, silent or never reads, and serves others', async () => {
   }
 }, 20_000);
 
-it('holds a bounded number of bodies, and serves others', async () => {
-  const { hostname, port } = new URL(stage.url);
-  const greedy = await stage.principal(['maker']);
-  const head = ['HTTP/1.1', 'Host: x', `Authorization: Bearer ${greedy}`, 'Content-Type: application/json'];
-  const begin = (length: string) =>
-    new Promise<Socket>((resolve) => {
-      const socket = connect(Number(port), hostname, () => resolve(socket)).on('error', () => undefined);
-      socket.write(`POST /v1/checks ${[...head, length].join('\r\n')}\r\n\r\n`);
-    });
-  const refused = (socket: Socket) =>
-    new Promise<string>((resolve) => socket.once('data', (data: Buffer) => resolve(data.toString())));
-  // Half of 64 MB, by what they announce or may have.
-  const sockets = await Promise.all(Array.from({ length: 5 }, () => begin(`Content-Length: ${6 * 1024 * 1024}`)));
-  try {
-    await new Promise((done) => setTimeout(done, 200));
-    const late = await begin('Transfer-Encoding: chunked');
-    sockets.push(late);
-    expect(await refused(late)).toMatch(/^HTTP\/1.1 503 [^]*retry-after: 2[^]*"code":"busy"/);
-    // A small one of its own, and a large one of somebody else.
-    expect((await stage.ask('POST', '/v1/checks', { token: greedy, json: {} })).status).toBe(400);
-    const large = JSON.stringify({ exporter: 'x'.repeat(1024 * 1024) });
-    const others = { body: large, headers: { 'content-type': 'application/json' } };
-    expect((await stage.ask('POST', '/v1/checks', others)).status).toBe(400);
-  } finally {
-    for (const socket of sockets) socket.destroy();
-  }
-  // So do those who go before anybody has looked at their token.
-  for (let nth = 0; nth < 20; nth += 1) (await begin(`Content-Length: ${6 * 1024 * 1024}`)).destroy();
-  // What is over gives its room back.
-  const wrong = { token: greedy, body: ' '.repeat(6_000_000), headers: { 'content-type': 'application/json' } };
-  await eventually(async () => (await stage.ask('POST', '/v1/checks', wrong)).status === 400);
-});
-
 it('says what to do in fields and routes, and never in options of a command', async () => {
   const message = await messageOf(stage, 'WORDS-1');
   const row = message.ebrcBulkGenDtos[0]!;
@@ -449,22 +421,4 @@ describe('while a server is away', () => {
       await door.close();
     }
   });
-});
-
-it('keeps half of its room for others, and gives back what was read', () => {
-  const room = createMemoryRoom(400_000);
-  const asks = (authorization: string) => ({ headers: { authorization } }) as FastifyRequest;
-  const replies = Array.from(
-    { length: 4 },
-    () => ({ statusCode: 200, raw: new EventEmitter() }) as unknown as FastifyReply,
-  );
-  const answer = 'x'.repeat(90_000);
-  const take = (who: string, at: number) => room.takeAnswer(asks(who), replies[at]!, answer);
-  take('one', 0);
-  take('one', 1);
-  expect(() => take('one', 2)).toThrow(expect.objectContaining({ status: 503, code: 'busy' }) as Error);
-  take('two', 2);
-  room.takeAnswer(asks('one'), replies[3]!, 'small');
-  replies[0]?.raw.emit('close');
-  take('one', 3);
 });

@@ -76,6 +76,15 @@ it('takes two tokens for a day after a rotation, and never three', async () => {
   expect(await Promise.all([second, third].map(({ token }) => whose(token)))).toEqual([null, 'erp']);
 });
 
+it('ends a token that leaked at once', async () => {
+  const leaked = await add('leaky', '--role', 'viewer');
+  const rotated = (await run('rotate', 'leaky', '--now')).json<PrincipalWithToken & { previousEndsAt: string }>();
+  expect(await Promise.all([leaked, rotated].map(({ token }) => whose(token)))).toEqual([null, 'leaky']);
+  expect(Date.parse(rotated.previousEndsAt)).toBeLessThanOrEqual(Date.now() + 1_000);
+  const { rows } = await ledger.pool.query("SELECT FROM audit_events WHERE action LIKE 'principals rotate --now %'");
+  expect(rows).toHaveLength(1);
+});
+
 it('ends the tokens of a principal that is removed, or whose time is over', async () => {
   const { token } = await add('temp', '--role', 'viewer', '--expires', '90d');
   expect(await whose(token)).toBe('temp');
@@ -95,7 +104,9 @@ it('takes a token in its own mode alone', async () => {
 it('records every change, in a table that nobody changes', async () => {
   const { rows } = await ledger.pool.query<{ action: string }>('SELECT action FROM audit_events');
   const actions = rows.map(({ action }) => action.split(' (')[0]);
-  expect(new Set(actions)).toEqual(new Set(['principals add', 'principals rotate', 'principals remove']));
+  expect(new Set(actions)).toEqual(
+    new Set(['principals add', 'principals rotate', 'principals rotate --now', 'principals remove']),
+  );
   await expect(ledger.pool.query("UPDATE audit_events SET principal = 'x'")).rejects.toThrow('append-only');
   await expect(ledger.pool.query('DELETE FROM audit_events')).rejects.toThrow('append-only');
   await expect(ledger.pool.query('TRUNCATE audit_events')).rejects.toThrow('append-only');

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { Mapping, MappingRow } from '../../src/domain/filing/mapping';
 import { BUILT_IN_TEMPLATE } from '../../src/domain/rules/columns';
 import { filingDateFromIso } from '../../src/domain/dates';
+import { withoutHidden } from '../../src/domain/text';
 import { readWorkbook } from '../../src/workbook/read';
 import { writeBulkWorkbook } from '../../src/workbook/write';
 import { mapping, mappingRow } from '../../dev/sample-mapping';
@@ -16,11 +17,8 @@ const text = fc
     fc.constantFrom('_x0041_', '=1+1', '0012', '+91', "'x", '1e5', '_x005F_x0041_', 'a\nb', 'a\r\nb'),
   )
   .map((value) =>
-    value
-      .replace(
-        /[\u00a0\u2007\u202f\u200b\u200c\u200d\u2060\ufeff]|\p{Surrogate}|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/gu,
-        '',
-      )
+    withoutHidden(value)
+      .replace(/[\u00a0\u2007\u202f]|\p{Surrogate}|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]/gu, '')
       .trim(),
   )
   .filter((value) => value !== '');

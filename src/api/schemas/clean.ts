@@ -1,5 +1,5 @@
 import { closingQuote, refuseExcess } from '../../domain/json';
-import { cleanText, cutText, TEXT_BYTES } from '../../domain/text';
+import { cutText, printable, TEXT_BYTES } from '../../domain/text';
 
 /** Options for cleaning an answer. The transport limits the length of the body. */
 export interface CleanOptions {
@@ -16,14 +16,14 @@ const NAME_BYTES = 200;
 /** Before cleaning, a text is cut to this many UTF-16 units for each byte allowed, to limit the work. */
 const UNITS_SCANNED = 4;
 
-/** Cleans and cuts all texts and names of an answer, so that PostgreSQL and Temporal accept them. */
+/** Cleans and cuts all texts and names of an answer: PostgreSQL and Temporal accept them, and a person sees all. */
 export function cleanAnswer(value: unknown, options: CleanOptions = {}): unknown {
   return clean(value, options, MAX_DEPTH);
 }
 
 /** Cleans and cuts one text. */
 export function cleanWords(text: string, maxBytes = TEXT_BYTES): string {
-  return cutText(cleanText(text.slice(0, maxBytes * UNITS_SCANNED)), maxBytes);
+  return cutText(printable(text.slice(0, maxBytes * UNITS_SCANNED)), maxBytes);
 }
 
 function clean(value: unknown, options: CleanOptions, depth: number): unknown {

@@ -1,5 +1,5 @@
 /** Rules about one value at a time (spec: "Push message", item fields). */
-import { valueReadsAsFormula } from '../text';
+import { mixesAlphabets, valueReadsAsFormula, withoutHidden } from '../text';
 import { isFilingDate } from '../dates';
 import { errorAt, warningsAt, type Finding } from './finding';
 import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../filing/mapping';
@@ -134,7 +134,8 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
   if (typeof value !== 'string') {
     return [errorAt(row, field, 'invalid_text', invalidText(field, value, 'Write it as text, in quotes.'))];
   }
-  if (UNWRITABLE.test(value)) return [errorAt(row, field, 'control_character', controlCharacter(field, value))];
+  if (UNWRITABLE.test(value) || withoutHidden(value) !== value)
+    return [errorAt(row, field, 'control_character', controlCharacter(field, value))];
   if (value.length > LONGEST_TEXT) {
     const message = `${field} has ${value.length} characters. No field takes more than ${LONGEST_TEXT}.`;
     return [errorAt(row, field, 'text_too_long', message)];
@@ -154,7 +155,11 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
     surrounding_blanks: value !== value.trim() && `${named} has blanks around it. Remove them.`,
     formula_text:
       valueReadsAsFormula(value) && `${named} reads as a formula in a spreadsheet. Check that it is the real value.`,
-    unusual_form: form !== undefined && !form.fits.test(value.trim()) && `${named} looks wrong. ${form.say}.`,
+    unusual_form:
+      form !== undefined &&
+      (!form.fits.test(value.trim())
+        ? `${named} looks wrong. ${form.say}.`
+        : mixesAlphabets(value) && `${named} mixes letters of two alphabets that look alike. Type it again.`),
     purpose_excluded:
       field === 'irmPurposeCode' &&
       EXCLUDED_PURPOSES.has(value) &&

@@ -28,6 +28,8 @@ export interface FileContext {
   permitted?: ReadonlySet<number>;
   /** Today in India; without it no date is compared with today. */
   today?: FilingDate;
+  /** Of a message only the first errors are listed; those of a workbook are all written into its cells. */
+  isMessage?: boolean;
 }
 
 /** Checks the number of rows and bytes. @returns the finding, or null */

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { finding } from '../contracts';
+import { counted } from '../text';
 import type { ColumnField } from './columns';
 
 export type Finding = z.infer<typeof finding>;
@@ -25,6 +26,49 @@ export function warningsAt(
   return Object.entries(messages).flatMap(([code, message]) => (message ? [warningAt(row, field, code, message)] : []));
 }
 
+/** The most errors, and the most warnings, that are listed of one request. */
+export const MOST_FINDINGS = 50;
+
+const MORE = { error: 'more_errors', warning: 'more_warnings' } as const;
+
+type Counted = Pick<Finding, 'code' | 'message'> & Partial<Finding>;
+
+/**
+ * Lists the first errors and counts the rest, which are not kept: a few MB of JSON can have more wrong fields than
+ * anybody corrects, and more text about them than fits into memory.
+ * @param warnings whether warnings are cut in the same way; otherwise all are kept until the list of errors is full
+ */
+export function firstErrors<T extends Counted>({ warnings: cutsWarnings = false } = {}) {
+  const kept: T[] = [];
+  const found = { error: 0, warning: 0 };
+
+  return {
+    /** @param further how many like these there are beside them */
+    add(findings: Iterable<T>, further = 0): void {
+      for (const finding of findings) {
+        const { severity = 'error', code, count = 1 } = finding;
+        found[severity] += count;
+        if (code === MORE[severity]) continue;
+        const isListed =
+          severity === 'error' || cutsWarnings ? found[severity] <= MOST_FINDINGS : found.error <= MOST_FINDINGS;
+        if (isListed) kept.push(finding);
+      }
+      found.error += further;
+    },
+    /** What was listed; where some were not, the last entry says how many. */
+    all(): (T | Finding)[] {
+      const listed = { error: 0, warning: 0 };
+      for (const { severity = 'error' } of kept) listed[severity] += 1;
+      const more = (['error', 'warning'] as const).flatMap((severity) => {
+        const count = found[severity] - listed[severity];
+        const message = `There ${count === 1 ? 'is' : 'are'} ${counted(count, `more ${severity}`)}. Correct those that are listed first.`;
+        return count > 0 ? [{ severity, code: MORE[severity], row: null, field: null, message, count }] : [];
+      });
+      return [...kept, ...more];
+    },
+  };
+}
+
 /** Keeps a cell's first error only, and all findings about whole rows or the filing. Sorted by row, filing first. */
 export function oncePerCell(findings: readonly Finding[]): Finding[] {
   const failing = new Set<string>();
@@ -37,8 +81,11 @@ export function oncePerCell(findings: readonly Finding[]): Finding[] {
   });
   return kept
     .filter((finding) => finding.severity === 'error' || !failing.has(`${finding.row}/${finding.field}`))
-    .sort((a, b) => (a.row ?? 0) - (b.row ?? 0));
+    .sort((a, b) => placeOf(a) - placeOf(b));
 }
+
+/** What says how many are not listed stands last. */
+const placeOf = ({ row, count }: Finding): number => (count === undefined ? (row ?? 0) : Infinity);
 
 /** Warnings about values that the authority compares with its own IRM record, or refuses by its published rules. */
 const USUALLY_REJECTED: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 import { permittedRows, type PermittedDuplicate } from './duplicates';
 import { isObject } from '../values';
-import { errorAt, oncePerCell, type Finding } from './finding';
+import { errorAt, firstErrors, oncePerCell, type Finding } from './finding';
 import { FIELD_NAMES, MAPPING_FIELDS } from '../filing/mapping';
 import type { ExtraValues, FieldKind, MappingRow } from '../filing/mapping';
 import { MAX_FILING_ROWS } from '../service/limits';
@@ -51,17 +51,19 @@ export function parsePushMessage(
   // Check the number before reading items: a message of a few MB can hold millions.
   if (items.length > MAX_FILING_ROWS)
     return { findings: [tooManyRows(items.length, rowOfItem(items[MAX_FILING_ROWS], MAX_FILING_ROWS))] };
-  const read = items.map((item, index) => readItem(item, index, template));
-  const unchecked = read.map(({ unchecked }) => unchecked);
   const allowed = readAllowDuplicate(value.allowDuplicate);
+  const found = firstErrors<Finding>();
+  found.add([...checkTopLevel(value, items.length), ...allowed.findings]);
+  const unchecked = items.map((item, index) => {
+    const read = readItem(item, index, template);
+    found.add(read.findings);
+    return read.unchecked;
+  });
   const rows = permittedRows([...permitted, ...allowed.permitted]);
-  const findings = oncePerCell([
-    ...checkTopLevel(value, items.length),
-    ...allowed.findings,
-    ...read.flatMap((item) => item.findings),
-    ...(template.learnedAt === null ? templateUnknown(unchecked) : []),
-    ...checkUncheckedRows(unchecked, { permitted: rows, ...(known && { uploadType }), ...(today && { today }) }),
-  ]);
+  if (template.learnedAt === null) found.add(templateUnknown(unchecked));
+  const context = { permitted: rows, isMessage: true, ...(known && { uploadType }), ...(today && { today }) };
+  found.add(checkUncheckedRows(unchecked, context));
+  const findings = oncePerCell(found.all());
   if (findings.some(({ severity }) => severity === 'error')) return { findings };
   return {
     message: {

@@ -1,5 +1,5 @@
 /** Rules between the fields of one row (spec: "Push message", Rules; domain facts as warnings). */
-import { oncePerCell, type Finding, errorAt, warningAt } from './finding';
+import { firstErrors, oncePerCell, type Finding, errorAt, warningAt } from './finding';
 import type { MappingRow, MappingField } from '../filing/mapping';
 import { uncheckedRow, type UncheckedRow, hasValue, checkFields } from './fields';
 import { type FileContext, checkFile, checkSize } from './file';
@@ -122,8 +122,10 @@ export function checkUncheckedRows(unchecked: readonly UncheckedRow[], context: 
   // Report only the size then, because the other rules would go through all of the text.
   const tooLarge = checkSize(unchecked);
   if (tooLarge) return [tooLarge];
-  return oncePerCell([
-    ...unchecked.flatMap((row) => [...checkFields(row), ...checkRow(row, context)]),
-    ...checkFile(unchecked, context),
-  ]);
+  const check = (row: UncheckedRow) => [...checkFields(row), ...checkRow(row, context)];
+  if (!context.isMessage) return oncePerCell([...unchecked.flatMap(check), ...checkFile(unchecked, context)]);
+  const found = firstErrors<Finding>();
+  for (const row of unchecked) found.add(oncePerCell(check(row)));
+  found.add(checkFile(unchecked, context));
+  return oncePerCell(found.all());
 }

@@ -49,5 +49,5 @@ export function listed(items: readonly (string | number)[], most = 8): string {
 export const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/u;
 
 export function controlCharacter(field: string, value: string): string {
-  return invalidText(field, value, 'It holds a control character. Delete the value and type it again.');
+  return invalidText(field, value, 'It holds a control or invisible character. Delete the value and type it again.');
 }

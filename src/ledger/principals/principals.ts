@@ -96,8 +96,13 @@ export async function endTokensLater(db: Queryable, principalId: string): Promis
   return rows[0]?.endsAt ?? null;
 }
 
-export async function endTokens(db: Queryable, principalId: string): Promise<void> {
-  await db.query('DELETE FROM principal_tokens WHERE principal_id = $1', [principalId]);
+/** Ends all tokens. @returns when: now; null: there was none */
+export async function endTokens(db: Queryable, principalId: string): Promise<Date | null> {
+  const { rows } = await db.query<{ endedAt: Date }>(
+    'DELETE FROM principal_tokens WHERE principal_id = $1 RETURNING now() AS "endedAt"',
+    [principalId],
+  );
+  return rows[0]?.endedAt ?? null;
 }
 
 /** The principal of a token, if both are valid now; otherwise null. */

@@ -2,14 +2,15 @@
 import type { FastifyRequest } from 'fastify';
 import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
-import { principalOfToken, recordAudit, type AuditEvent } from '../../ledger/principals/principals';
+import { principalOfToken } from '../../ledger/principals/principals';
+import type { AuditTrail } from './audit';
+import type { AddressLimit } from './address-limit';
 import { Problem, temporalAway } from '../http/problem';
 import { readinessOf, temporalProbe } from '../../telemetry/readiness';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import type { Client } from '@temporalio/client';
-import { MINUTE_MS } from '../../domain/dates';
+import { createWatch, LONGEST_WAIT_S } from '../views/watch';
 import { inTurn } from '../../domain/values';
-import type { Logger } from 'pino';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,6 +25,9 @@ declare module 'fastify' {
   }
 }
 
+/** How often the tokens of requests that wait are looked up. */
+const LOOK_EVERY_MS = 2_000;
+
 /** The form of every token; other texts are not looked up. */
 const BEARER = /^Bearer +(ebrc_(?:test|live)_[A-Za-z0-9_-]{43})$/i;
 const TOKEN = /(ebrc_(?:test|live)_)[A-Za-z0-9_-]{43}/g;
@@ -32,10 +36,12 @@ export type Gate = ReturnType<typeof createGate>;
 
 /** @param temporalPresent rejects with a problem while Temporal cannot be reached */
 export function createGate(
-  { pool, mode, audit }: LedgerDependencies & { audit: ReturnType<typeof createAuditTrail> },
+  { pool, mode, audit }: LedgerDependencies & { audit: AuditTrail },
   temporalPresent: () => Promise<void>,
 ) {
   const lookUp = inTurn((token: string) => principalOfToken(pool, mode, token));
+  // Tokens that were valid when they were last looked up, so there are no more than principals have.
+  const known = new Set<string>();
 
   function eventOf(request: FastifyRequest) {
     const { principal } = request;
@@ -47,18 +53,42 @@ export function createGate(
     return { changes, about };
   }
 
+  const tokenOf = ({ headers }: FastifyRequest) => BEARER.exec(headers.authorization ?? '')?.[1];
+
+  /** The token's principal as of now; null if the token is wrong, or over. */
+  async function principalBy(token: string): Promise<Principal | null> {
+    const principal = await lookUp(token);
+    if (principal) known.add(token);
+    else known.delete(token);
+    return principal;
+  }
+
+  const over = createWatch<string>(LOOK_EVERY_MS, async (waiting) => {
+    const ended = new Set<string>();
+    for (const token of new Set(waiting)) if (!(await principalBy(token))) ended.add(token);
+    return (token) => ended.has(token);
+  });
+
   return {
-    /** Authenticates the bearer token. @throws Problem 401 */
-    async enter(request: FastifyRequest): Promise<void> {
-      const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
-      const principal = token === undefined ? null : await lookUp(token);
+    /** Authenticates the bearer token. @throws Problem 401; 429 after too many wrong ones from the address */
+    async enter(request: FastifyRequest, limit: AddressLimit): Promise<void> {
+      const token = tokenOf(request);
+      if (token === undefined || !known.has(token)) await limit.assertFew(request);
+      const principal = token === undefined ? null : await principalBy(token);
       if (!principal) {
+        await limit.count(request);
         audit.count({ ...eventOf(request).about, outcome: 'refused', code: 'unauthorized' });
-        throw new Problem(401, 'unauthorized', unauthorizedText(request.headers.authorization, mode), {
-          headers: { 'www-authenticate': 'Bearer' },
-        });
+        throw unauthorized(request.headers.authorization, mode);
       }
       request.principal = principal;
+    },
+    /** Resolves with true as soon as the token of a request that waits is over, as its principal was removed. */
+    isOver: (request: FastifyRequest, answered: AbortSignal): Promise<boolean> =>
+      over.until(tokenOf(request) ?? '', LONGEST_WAIT_S * 1_000, answered),
+    /** Ends a request that waited, if its token is over by now. @throws Problem 401 */
+    async assertStillIn(request: FastifyRequest): Promise<void> {
+      const token = tokenOf(request);
+      if (token === undefined || !(await principalBy(token))) throw unauthorized(request.headers.authorization, mode);
     },
     /** Checks the route's roles and records the use. @throws Problem 403; 503 for a change while Temporal is away */
     async permit(request: FastifyRequest): Promise<void> {
@@ -79,10 +109,16 @@ export function createGate(
       if (!principal) throw new Error('A route was reached without a principal.');
       return principal;
     },
+    close: (): void => over.close(),
     refused(request: FastifyRequest, code: string): void {
       if (request.principal) audit.count({ ...eventOf(request).about, outcome: 'refused', code });
     },
   };
+}
+
+function unauthorized(header: string | undefined, mode: Mode): Problem {
+  const headers = { 'www-authenticate': 'Bearer' };
+  return new Problem(401, 'unauthorized', unauthorizedText(header, mode), { headers });
 }
 
 function unauthorizedText(header: string | undefined, mode: Mode): string {
@@ -97,69 +133,5 @@ export function createTemporalWatch(client: Client): () => Promise<void> {
   return async () => {
     const [temporal] = await look();
     if (!temporal?.ok) throw temporalAway(new Error(`Temporal: ${temporal?.message}`));
-  };
-}
-
-const FLUSH_MS = 1_000;
-/** Most distinct events kept while PostgreSQL is away. Further ones are lost, and the log says how many. */
-const MAX_PENDING = 5_000;
-
-/** Records what principals do and what they are refused. */
-export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { logger: Logger }) {
-  let pending = new Map<string, AuditEvent>();
-  let lost = 0;
-  let flushing = Promise.resolve();
-
-  async function flush(all: boolean): Promise<void> {
-    const now = Date.now();
-    // An event may still be counted until its minute ends. Refusals are written at once, so that they can be looked up.
-    const due = [...pending].filter(
-      ([, { at, outcome }]) => all || outcome === 'refused' || now - at.getTime() >= MINUTE_MS,
-    );
-    if (due.length === 0) return;
-    for (const [key] of due) pending.delete(key);
-    try {
-      await recordAudit(
-        pool,
-        due.map(([, event]) => event),
-      );
-      if (lost > 0) logger.warn({ count: lost }, 'audit events were lost while PostgreSQL was away');
-      lost = 0;
-    } catch (error) {
-      // Kept for the next attempt, with the newer counts added.
-      const newer = pending;
-      pending = new Map(due);
-      for (const event of newer.values()) add(event, event.uses ?? 1);
-      logger.warn({ err: error, count: pending.size }, 'audit events could not be written yet');
-    }
-  }
-
-  function add(event: AuditEvent, uses: number): void {
-    const { principal, action, outcome, code, subject } = event;
-    const minute = Math.floor(event.at.getTime() / MINUTE_MS);
-    // Without a token the subject is the caller's choice, and a polling caller reads each of its filings every minute.
-    // So equal calls are one event, whatever their subject.
-    const named = principal !== null && outcome === 'refused';
-    const key = JSON.stringify([minute, principal?.principalId, action, outcome, code, named && subject]);
-    const counted = pending.get(key);
-    if (counted) counted.uses = (counted.uses ?? 1) + uses;
-    else if (pending.size >= MAX_PENDING) lost += uses;
-    else pending.set(key, { ...event, uses, ...(!named && { subject: undefined, requestId: undefined }) });
-  }
-
-  const timer = setInterval(() => void (flushing = flushing.then(() => flush(false))), FLUSH_MS);
-  timer.unref();
-
-  return {
-    /** Records a change before it is made. @throws the errors of PostgreSQL */
-    record: (entry: Omit<AuditEvent, 'mode' | 'at' | 'uses'>): Promise<void> =>
-      recordAudit(pool, [{ ...entry, mode, at: new Date() }]),
-    /** Counts a read or refusal. Equal ones within a minute become one event, written a little later. */
-    count: (entry: Omit<AuditEvent, 'mode' | 'at' | 'uses'>): void => add({ ...entry, mode, at: new Date() }, 1),
-    async close(): Promise<void> {
-      clearInterval(timer);
-      await flushing;
-      await flush(true);
-    },
   };
 }

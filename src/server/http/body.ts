@@ -1,8 +1,10 @@
 /** Request bodies: JSON, or multipart/form-data with a file and the other fields of the JSON body. */
 import type { FastifyRequest } from 'fastify';
 import { InexactNumberError, parseBoundedJson } from '../../domain/json';
-import { MAX_BODY_BYTES } from './memory-room';
 import { badRequest, Problem } from './problem';
+
+/** 6 MB; the service takes workbooks of up to 5 MB. */
+export const MAX_BODY_BYTES = 6 * 1024 * 1024;
 
 /** Parses a JSON body; an empty one becomes `{}`. @throws Problem 400 */
 export function parseJsonBody(bytes: Buffer): unknown {

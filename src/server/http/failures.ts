@@ -35,7 +35,9 @@ const FORM_TOO_LARGE = tooLarge('A form has one file and 20 fields at most.');
 
 /** Errors of Fastify and its plugins that get our own status, code and text. */
 const CODES: Readonly<Record<string, { status: number; code: string; detail: string }>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: tooLarge('A request has 6 MB at most.'),
+  FST_ERR_CTP_BODY_TOO_LARGE: tooLarge(
+    'The body is larger than this request can be; one with a file or a message has 6 MB at most.',
+  ),
   FST_REQ_FILE_TOO_LARGE: tooLarge('A file has 6 MB at most.'),
   FST_PARTS_LIMIT: FORM_TOO_LARGE,
   FST_FILES_LIMIT: FORM_TOO_LARGE,

@@ -1,32 +1,44 @@
 /** Fields that several routes use: texts, names, and pages of lists with their opaque cursors. */
 import { z } from 'zod';
-import { cleanText, isStorable, printable } from '../../domain/text';
+import { isAsItLooks, isStorable } from '../../domain/text';
+import { shortName } from '../../domain/issues';
 import { badRequest } from './problem';
 
 /** Deeper than any document of this API. */
 const MAX_DEPTH = 20;
 
 /** Refuses too deep documents, and texts that PostgreSQL cannot store, by field. @throws Problem 400 */
-export function refuseUnstorable(value: unknown, path: readonly (string | number)[] = []): void {
-  const field = path.join('.').slice(0, 200);
-  if (typeof value === 'string' && !isStorable(value)) {
-    throw badRequest('invalid_text', `${field} has a NUL or half a character; allowed: any other text.`, field);
+export function refuseUnstorable(value: unknown): void {
+  // One path for all values: a document has many of them, and seldom a wrong one.
+  const path: string[] = [];
+  const field = () => shortName(path.join('.'));
+
+  function look(inner: unknown): void {
+    if (typeof inner === 'string' && !isStorable(inner)) {
+      throw badRequest('invalid_text', `${field()} has a NUL or half a character; allowed: any other text.`, field());
+    }
+    if (typeof inner !== 'object' || inner === null) return;
+    if (path.length >= MAX_DEPTH) {
+      throw badRequest('too_deep', `${field()} is nested too deep; allowed: ${MAX_DEPTH} levels.`, field());
+    }
+    for (const [key, part] of Object.entries(inner)) {
+      if (!isStorable(key)) {
+        throw badRequest('invalid_text', `A name in ${field() || 'the document'} has a NUL.`, field());
+      }
+      path.push(key);
+      look(part);
+      path.pop();
+    }
   }
-  if (typeof value !== 'object' || value === null) return;
-  if (path.length >= MAX_DEPTH) {
-    throw badRequest('too_deep', `${field} is nested too deep; allowed: ${MAX_DEPTH} levels.`, field);
-  }
-  for (const [key, inner] of Object.entries(value)) {
-    if (!isStorable(key)) throw badRequest('invalid_text', `A name in ${field || 'the document'} has a NUL.`, field);
-    refuseUnstorable(inner, [...path, key]);
-  }
+
+  look(value);
 }
 
-/** A text that is displayed as it is written: without control characters, or characters that hide or reverse others. */
+/** A text that a person may compare with another one, so that it must be what it looks like. */
 export const shownAsWritten = (schema: z.ZodString) =>
   schema.refine(
-    (text) => printable(cleanText(text)) === text,
-    'has invisible or control characters; allowed: visible ones',
+    isAsItLooks,
+    'has invisible characters, or letters that look like others; allowed: visible ones of one alphabet in a word',
   );
 
 export const visible = (longest: number) =>
@@ -66,17 +78,13 @@ export const listOf = <T extends z.ZodType>(item: T) =>
 export const asCursor = (marks: unknown): string => Buffer.from(JSON.stringify(marks)).toString('base64url');
 
 /** Decodes a cursor; undefined without one. @throws Problem 400 if it is not a cursor of this list */
-export function readCursor<T extends z.ZodType>(
-  cursor: string | undefined,
-  form: T,
-  field = 'cursor',
-): z.output<T> | undefined {
+export function readCursor<T extends z.ZodType>(cursor: string | undefined, form: T): z.output<T> | undefined {
   if (cursor === undefined) return undefined;
   try {
     const storable = (_: string, mark: unknown) => (typeof mark === 'string' && !isStorable(mark) ? undefined : mark);
     return form.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString(), storable));
   } catch {
-    throw badRequest('bad_cursor', `${field} is no cursor of this list; allowed: \`next\` of the page before.`, field);
+    throw badRequest('bad_cursor', 'cursor is no cursor of this list; allowed: `next` of the page before.', 'cursor');
   }
 }
 

@@ -1,9 +1,11 @@
 /** Describes routes in JSON Schema, from the zod schemas that validate them. */
-import type { FastifySchema } from 'fastify';
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifySchema } from 'fastify';
 import { z } from 'zod';
 import type { Role } from '../../domain/principal';
 import { problemSchema } from './problem';
 import { htmlText } from '../../domain/text';
+import { once } from '../../domain/values';
 
 interface AnswerDescription {
   description: string;
@@ -67,6 +69,47 @@ function jsonSchema(schema: z.ZodType): Record<string, unknown> {
   return made;
 }
 
+interface JsonSchema {
+  type?: string;
+  enum?: readonly unknown[];
+  maxLength?: number;
+  maxItems?: number;
+  items?: JsonSchema;
+  properties?: Readonly<Record<string, JsonSchema>>;
+  anyOf?: readonly JsonSchema[];
+}
+
+/** For blanks between the fields, and for what names a wrong field. */
+const SLACK_BYTES = 16 * 1024;
+
+/** The bytes that a body may have: what the route's schema can take. @param most for any route */
+export function bodyBytes(
+  { body, takesFile }: Pick<Described<z.ZodType, z.ZodType, z.ZodType>, 'body' | 'takesFile'>,
+  most: number,
+): number {
+  if (takesFile) return most;
+  return Math.min(most, SLACK_BYTES + (body ? bytesOf(jsonSchema(body)) : 0));
+}
+
+/** Infinity where a schema has no bound. */
+function bytesOf({
+  type,
+  enum: values,
+  maxLength = 1_000,
+  maxItems = Infinity,
+  items,
+  properties,
+  anyOf,
+}: JsonSchema): number {
+  if (anyOf) return Math.max(...anyOf.map(bytesOf));
+  if (values || ['integer', 'number', 'boolean', 'null'].includes(type ?? '')) return 100;
+  // Every character may be written as an escape such as \u0915.
+  if (type === 'string') return maxLength * 6 + 2;
+  if (type === 'array' && items) return maxItems * (bytesOf(items) + 1);
+  if (!properties) return Infinity;
+  return Object.entries(properties).reduce((sum, [name, inner]) => sum + name.length + 4 + bytesOf(inner), 2);
+}
+
 /** The fields of the JSON body, with the part `file` instead of `message`. */
 function formSchema(input: Record<string, unknown>): Record<string, unknown> {
   const { message: _, ...properties } = (input['properties'] ?? {}) as Record<string, unknown>;
@@ -80,8 +123,29 @@ const PROBLEM = {
   content: { 'application/problem+json': { schema: jsonSchema(problemSchema) } },
 };
 
+/** Adds the description and its page. Both are made once, because everybody may ask for them at any rate. */
+export function addDescription(app: FastifyInstance): void {
+  const pages = [
+    { url: '/v1/openapi.json', type: 'application/json; charset=utf-8', make: () => JSON.stringify(app.swagger()) },
+    { url: '/docs', type: 'text/html; charset=utf-8', make: () => docsPage(app.swagger()) },
+  ];
+  for (const { url, type, make } of pages) {
+    const page = once(() => {
+      const bytes = Buffer.from(make());
+      const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
+      return Promise.resolve({ bytes, etag });
+    });
+    app.get(url, { schema: { hide: true } }, async ({ headers }, reply) => {
+      const { bytes, etag } = await page();
+      void reply.headers({ etag, 'cache-control': 'no-cache' });
+      if (headers['if-none-match']?.includes(etag)) return reply.code(304).send();
+      return reply.type(type).send(bytes);
+    });
+  }
+}
+
 /** An HTML page that lists the routes. @param document the OpenAPI document */
-export function docsPage(document: { paths?: unknown; info?: { title?: string; version?: string } }): string {
+function docsPage(document: { paths?: unknown; info?: { title?: string; version?: string } }): string {
   const paths = Object.entries(
     (document.paths ?? {}) as Record<
       string,

@@ -1,6 +1,8 @@
 /** Errors of the API, answered as application/problem+json (RFC 9457). */
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
+import { firstErrors } from '../../domain/rules/finding';
+import { cutText } from '../../domain/text';
 import type { RefusedError } from '../../starter/errors';
 
 /** An error answer. */
@@ -26,14 +28,17 @@ export class Problem extends Error {
 
 /** The JSON document of a problem. */
 export function problemBody({ status, code, detail, more }: Problem, requestId: string): Record<string, unknown> {
-  const findings = findingsInApiTerms(more.errors ?? []);
-  const errors = findings.map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
+  const errors = findingsInApiTerms(more.errors ?? []).map(({ row = null, field = null, ...error }) => ({
+    ...error,
+    row,
+    field,
+  }));
   const title = STATUS_CODES[status] ?? 'Error';
   return {
     type: 'about:blank',
     title,
     status,
-    detail: inApiTerms(detail),
+    detail: inApiTerms(cutText(detail)),
     code,
     errors,
     request_id: requestId,
@@ -54,6 +59,7 @@ export const problemSchema = z.object({
       message: z.string(),
       row: z.number().int().nullable().describe('the Excel row of a workbook, the serialNo of a message'),
       field: z.string().nullable(),
+      count: z.number().int().optional().describe('of the last entry, more_errors: how many are not listed'),
     }),
   ),
   request_id: z.string(),
@@ -76,6 +82,12 @@ export const callerGone = (): Problem => new Problem(CALLER_GONE, 'caller_gone',
 
 export const temporalAway = (cause: unknown): Problem =>
   unavailable('temporal_unavailable', `Temporal cannot be reached right now. ${NOTHING_TWICE}`, { cause });
+
+/** @param forMs how long to wait before the next request */
+export function tooManyRequests(detail: string, forMs: number): Problem {
+  const headers = { 'retry-after': String(Math.max(1, Math.ceil(forMs / 1_000))) };
+  return new Problem(429, 'too_many_requests', detail, { headers });
+}
 
 /** A server that is needed does not answer. Nothing is half done, so the request may be repeated. */
 export function unavailable(
@@ -137,9 +149,9 @@ export function inApiTerms(text: string): string {
     .trimEnd();
 }
 
-/** Findings with their messages in terms of the API. */
-export const findingsInApiTerms = <T>(findings: readonly T[]): T[] =>
-  findings.map((finding) => {
-    const { message } = finding as { message?: unknown };
-    return typeof message === 'string' ? { ...finding, message: inApiTerms(message) } : finding;
-  });
+/** The first findings, with their messages in terms of the API; the last entry says how many are not listed. */
+export function findingsInApiTerms(findings: readonly unknown[]) {
+  const found = firstErrors({ warnings: true });
+  found.add(findings as RefusedError['errors']);
+  return found.all().map((finding) => ({ ...finding, message: inApiTerms(cutText(finding.message)) }));
+}

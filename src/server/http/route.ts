@@ -4,16 +4,18 @@ import { z } from 'zod';
 import type { Principal } from '../../domain/principal';
 import type { FeedMark } from '../../ledger/events';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
+import type { AddressLimit } from '../access/address-limit';
 import type { Gate } from '../access/gate';
 import type { createFilingReader } from '../views/filing';
-import type { Watch } from '../views/watch';
-import { bodyOf, type Upload } from './body';
-import type { createMemoryRoom } from './memory-room';
-import { describeRoute, type Described } from './openapi';
+import { preferredWait, type Watch } from '../views/watch';
+import { bodyOf, MAX_BODY_BYTES, type Upload } from './body';
+import type { createAllowance } from './load';
+import { bodyBytes, describeRoute, type Described } from './openapi';
 import { callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
 import { refuseUnstorable } from './fields';
-import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText, shortName } from '../../domain/issues';
+import { firstErrors, MOST_FINDINGS } from '../../domain/rules/finding';
 
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   principal: Principal;
@@ -62,7 +64,8 @@ export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcC
 export interface Registrar {
   app: FastifyInstance;
   gate: Gate;
-  room: ReturnType<typeof createMemoryRoom>;
+  addresses: AddressLimit;
+  allowance: ReturnType<typeof createAllowance>;
 }
 
 /** Adds a route that authenticates the caller, checks roles and fields, and then calls the handler. */
@@ -70,17 +73,18 @@ export function addRoute<
   P extends z.ZodType = typeof NOTHING,
   Q extends z.ZodType = typeof NOTHING,
   B extends z.ZodType = typeof NOTHING,
->({ app, gate, room, tag }: Registrar & { tag: string }, route: Route<P, Q, B>): void {
+>({ app, gate, addresses, allowance, tag }: Registrar & { tag: string }, route: Route<P, Q, B>): void {
   const { roles = [], handle } = route;
   const [method = '', path = ''] = route.route.split(' ');
   app.route({
     method,
     url: path,
     schema: describeRoute(route, tag),
+    bodyLimit: bodyBytes(route, MAX_BODY_BYTES),
     config: { name: `${method} /v1${path}`, roles, changes: method !== 'GET' },
     async onRequest(request, reply) {
-      await gate.enter(request);
-      room.takeBody(request, reply);
+      await gate.enter(request, addresses);
+      allowance.holdBody(request, reply);
     },
     preHandler: (request) => gate.permit(request),
     handler: async (request, reply) => {
@@ -97,9 +101,29 @@ export function addRoute<
         request,
         gone: gone.signal,
       };
-      return sendAnswer(reply, await within(ANSWER_WITHIN_MS, handle(call), timeout));
+      const answer = within(ANSWER_WITHIN_MS, handle(call), timeout);
+      if (waits(request)) await whileIn(gate, { request, reply, gone, answer });
+      return sendAnswer(reply, await answer);
     },
   });
+}
+
+/** Whether a request asks to be answered later. */
+const waits = ({ headers, query }: FastifyRequest): boolean =>
+  preferredWait(headers['prefer']) > 0 || Number((query as { wait?: unknown }).wait) > 0;
+
+/** Waits for the answer as long as the caller's token is valid. @throws Problem 401 */
+async function whileIn(
+  gate: Gate,
+  request: { request: FastifyRequest; reply: FastifyReply; gone: AbortController; answer: Promise<unknown> },
+): Promise<void> {
+  const answered = new AbortController();
+  const signal = AbortSignal.any([answered.signal, request.gone.signal]);
+  void gate.isOver(request.request, signal).then((isOver) => isOver && request.gone.abort());
+  await request.answer.catch(() => undefined);
+  answered.abort();
+  // Thousands of callers may disconnect at once, so nothing is read for them.
+  if (!request.reply.raw.destroyed) await gate.assertStillIn(request.request);
 }
 
 /** @throws Problem 400 that names every wrong field and what is allowed */
@@ -107,17 +131,21 @@ function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'b
   refuseUnstorable(value);
   const read = schema.safeParse(value, IN_PLAIN_WORDS);
   if (read.success) return read.data;
-  const errors = read.error.issues.flatMap((issue) => {
-    const at = issue.path.join('.');
+  const found = firstErrors<{ code: string; field: string; message: string }>();
+  for (const issue of read.error.issues) {
+    const at = shortName(issue.path.join('.'));
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => {
-        const field = at ? `${at}.${key}` : key;
+      const named = issue.keys.slice(0, MOST_FINDINGS).map((key) => {
+        const field = shortName(at ? `${at}.${key}` : key);
         return { code: 'unknown_field', field, message: `${field} is not a field of this ${where}` };
       });
+      found.add(named, issue.keys.length - named.length);
+    } else {
+      const field = at || where;
+      found.add([{ code: 'invalid_field', field, message: issueText({ path: [field], message: issue.message }) }]);
     }
-    const field = at || where;
-    return [{ code: 'invalid_field', field, message: issueText({ path: [field], message: issue.message }) }];
-  });
+  }
+  const errors = found.all();
   const first = errors.slice(0, 5).map(({ message }) => message);
   throw new Problem(400, 'invalid_request', first.join('; '), { errors });
 }

@@ -14,6 +14,7 @@ const finding = z.object({
   row: z.number().int().nullable(),
   field: z.string().nullable(),
   message: z.string(),
+  count: z.number().int().optional().describe('of more_errors and more_warnings: how many are not listed'),
 });
 
 export function addCheckRoutes(server: Registrar, { deps }: Door): void {

@@ -1,13 +1,15 @@
 /** The event feed: what happened, in commit order, for programs that follow it. */
 import { z } from 'zod';
-import { readFeed, type FeedEvent, type FeedMark } from '../../ledger/events';
+import { feedEnd, readFeed, type FeedEvent, type FeedMark } from '../../ledger/events';
 import { EVENT_DAYS } from '../../ledger/retention';
-import { asCursor, cursorText, pageSize, readCursor } from '../http/fields';
+import { openMark, sealMark } from '../http/feed-cursor';
+import { cursorText, pageSize } from '../http/fields';
 import { callerGone, Problem } from '../http/problem';
 import { addRoute, type Door, type Registrar } from '../http/route';
 import { LONGEST_WAIT_S } from '../views/watch';
 
-const MARK = z.tuple([z.uuid(), z.string().regex(/^\d{1,18}$/)]);
+/** A mark that is never valid, which {@link readFeed} answers with where to start again. */
+const NO_MARK: FeedMark = { epoch: '', position: '0' };
 
 const eventSchema = z.object({
   specversion: z.literal('1.0'),
@@ -55,15 +57,14 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
     },
     async handle({ principal: { exporters }, query: { after, limit, wait }, gone }) {
       const until = performance.now() + wait * 1_000;
-      const mark = readCursor(after, MARK, 'after');
-      let from = mark && { epoch: mark[0], position: mark[1] };
+      let from = after === undefined ? undefined : (openMark(after, (await feedEnd(pool)).epoch) ?? NO_MARK);
       for (;;) {
         const page = await readFeed(pool, { mode, after: from, exporters, limit });
         if ('start' in page) throw cursorGone(page);
         const { events, next } = page;
         const left = until - performance.now();
         if (events.length > 0 || left <= 0 || isStopping()) {
-          return { body: { items: events.map(eventBody), next: cursorOf(next) } };
+          return { body: { items: events.map(eventBody), next: sealMark(next) } };
         }
         // Events that this principal may not see are skipped.
         from = next;
@@ -74,13 +75,11 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
   });
 }
 
-const cursorOf = ({ epoch, position }: FeedMark): string => asCursor([epoch, position]);
-
 function cursorGone({ start, end }: Record<'start' | 'end', FeedMark>): Problem {
   const detail =
     `The cursor is from before a restore of the ledger, or older than the ${EVENT_DAYS} days for which events are kept: events after it ` +
     'may be missing. Read what you need again (GET /v1/filings?since=…) and go on from `end`, or read all kept events from `start`.';
-  return new Problem(410, 'cursor_gone', detail, { members: { start: cursorOf(start), end: cursorOf(end) } });
+  return new Problem(410, 'cursor_gone', detail, { members: { start: sealMark(start), end: sealMark(end) } });
 }
 
 function eventBody({ id, type, at, subject, data }: FeedEvent): z.output<typeof eventSchema> {

@@ -8,14 +8,14 @@ import { waitsForPerson } from '../../starter/filings/outcome';
 export const LONGEST_WAIT_S = 60;
 
 export interface Watch<T> {
-  /** Resolves when `what` has come, the time is up, or the caller has disconnected. */
-  until(what: T, ms: number, gone: AbortSignal): Promise<void>;
+  /** Resolves when `what` has come (true), the time is up, or the caller has disconnected. */
+  until(what: T, ms: number, gone: AbortSignal): Promise<boolean>;
   close(): void;
 }
 
 /** Polls every `everyMs` while somebody waits. `look` gets what is waited for and returns which of it has come. */
-function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: T) => boolean>): Watch<T> {
-  const waiting = new Set<{ what: T; wake: () => void }>();
+export function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: T) => boolean>): Watch<T> {
+  const waiting = new Set<{ what: T; wake: (hasCome: boolean) => void }>();
   let looking = false;
   let closed = false;
 
@@ -25,7 +25,7 @@ function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: 
     while (waiting.size > 0 && !closed) {
       try {
         const hasCome = await look([...waiting].map(({ what }) => what));
-        for (const { what, wake } of [...waiting]) if (hasCome(what)) wake();
+        for (const { what, wake } of [...waiting]) if (hasCome(what)) wake(true);
       } catch {
         // Nothing is known while PostgreSQL is away; the waits end by their own time.
       }
@@ -37,22 +37,23 @@ function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: 
   return {
     until: (what, ms, gone) =>
       new Promise((resolve) => {
-        if (closed || gone.aborted) return resolve();
+        if (closed || gone.aborted) return resolve(false);
         const waiter = { what, wake: end };
-        const timer = setTimeout(end, ms);
-        function end() {
+        const giveUp = () => end(false);
+        const timer = setTimeout(giveUp, ms);
+        function end(hasCome: boolean) {
           clearTimeout(timer);
-          gone.removeEventListener('abort', end);
+          gone.removeEventListener('abort', giveUp);
           waiting.delete(waiter);
-          resolve();
+          resolve(hasCome);
         }
-        gone.addEventListener('abort', end);
+        gone.addEventListener('abort', giveUp);
         waiting.add(waiter);
         void watch();
       }),
     close() {
       closed = true;
-      for (const { wake } of [...waiting]) wake();
+      for (const { wake } of [...waiting]) wake(false);
     },
   };
 }

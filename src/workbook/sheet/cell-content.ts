@@ -1,6 +1,6 @@
 import { type FilingDate, dayFirst, filingDateInKolkata, parseFilingDate, DAY_MS } from '../../domain/dates';
 import { TOO_MUCH_TEXT } from '../../domain/rules/value-messages';
-import { utf8Bytes } from '../../domain/text';
+import { utf8Bytes, withoutHidden } from '../../domain/text';
 import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import type { NumberFormat, ShownNumber } from './number-format';
 import type { RawCell } from './sheet-rows';
@@ -55,10 +55,7 @@ const NO_RESULT: CellContent = {
 
 /** Turns no-break and narrow spaces into plain ones, and removes invisible characters (zero-width, direction marks). */
 function visibleText(text: string): string {
-  return text
-    .replace(/[\u00a0\u2007\u202f]/g, ' ')
-    .replace(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g, '')
-    .trim();
+  return withoutHidden(text.replace(/[\u00a0\u2007\u202f]/g, ' ')).trim();
 }
 
 /** @throws WorkbookRefused if the cells read so far have too much text */

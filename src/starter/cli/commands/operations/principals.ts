@@ -81,16 +81,17 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .summary('make a new token; the old one is valid for another day')
     .description('Make a new token and print it, once. The old one is valid for another day.')
     .argument('<name>', 'as `ebrc principals list` shows it')
+    .option('--now', 'the old one leaked: it ends at once')
     .addOption(byOption())
-    .addHelpText('after', '\nExample:\n  $ ebrc principals rotate erp --json')
+    .addHelpText('after', '\nExamples:\n  $ ebrc principals rotate erp --json\n  $ ebrc principals rotate erp --now')
     .action(
-      bind(async (cli, [name = ''], { by }: { by: string }) => {
+      bind(async (cli, [name = ''], { by, now }: { by: string; now?: boolean }) => {
         const { rotatePrincipal } = await import('../../../principals.js');
-        const rotated = await rotatePrincipal(await cli.ledger({ writes: true }), { name, by });
+        const rotated = await rotatePrincipal(await cli.ledger({ writes: true }), { name, by, now });
         const { previousEndsAt } = rotated;
         cli.terminal.result(rotated, () => [
           ...tokenText(rotated),
-          previousEndsAt && `The token before it ends at ${localTime(previousEndsAt)}.`,
+          previousEndsAt && `The token before it ${now ? 'has ended' : 'ends'} at ${localTime(previousEndsAt)}.`,
         ]);
       }),
     );
