@@ -248,6 +248,8 @@ CREATE TABLE filings (
   approved_at      timestamptz,
   -- The evidence that the approvers were shown, which rule 4 of the send conditions passes over once.
   approved_evidence text[] NOT NULL DEFAULT '{}',
+  -- Two persons let it go although the certificates could not be read: that holds an hour, as a reading does.
+  unread_until     timestamptz,
   state            text NOT NULL,
   since            timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- The number of changes of its state.
@@ -404,6 +406,8 @@ CREATE TABLE readings (
   mode         text NOT NULL,
   iec          text NOT NULL,
   exporter_id  text NOT NULL,
+  -- The activity that reads: its next try takes the place of one whose worker was lost.
+  reader       text,
   began_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   -- The ledger's beat when it began: whether a settle time was over then is told by clock and beats.
   beat         bigint NOT NULL DEFAULT ledger_beat(),

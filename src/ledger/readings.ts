@@ -17,21 +17,23 @@ const LEASE = `interval '10 minutes'`;
 /**
  * Begins a reading, unless another one of the company is under way (null). `iec` null: only IRMs can be read. Requires
  * no transaction; the unique index lets one of two readers begin.
+ * @param reader the activity that reads; an open reading of it is one whose worker was lost
  */
 export async function beginReading(
   db: Queryable,
   company: Company,
+  reader: string,
 ): Promise<{ readingId: string; beganAt: Date } | null> {
   const key = companyOf(company);
   await db.query(
     `UPDATE readings SET ended_at = clock_timestamp(), problem = 'its reader ended before it did'
-      WHERE mode = $1 AND iec = $2 AND ended_at IS NULL AND began_at < clock_timestamp() - ${LEASE}`,
-    [company.mode, key],
+      WHERE mode = $1 AND iec = $2 AND ended_at IS NULL AND (began_at < clock_timestamp() - ${LEASE} OR reader = $3)`,
+    [company.mode, key, reader],
   );
   const { rows } = await db.query<{ readingId: string; beganAt: Date }>(
-    `INSERT INTO readings (mode, iec, exporter_id) VALUES ($1, $2, $3)
+    `INSERT INTO readings (mode, iec, exporter_id, reader) VALUES ($1, $2, $3, $4)
      ON CONFLICT (mode, iec) WHERE ended_at IS NULL DO NOTHING RETURNING reading_id AS "readingId", began_at AS "beganAt"`,
-    [company.mode, key, company.exporterId],
+    [company.mode, key, company.exporterId, reader],
   );
   return rows[0] ?? null;
 }

@@ -104,5 +104,5 @@ it('chooses the channel by columns, rows and the queue', async () => {
     'push',
   ]);
   waiting = new Map();
-  expect(await channelOf(1, { channel: 'push' }, { extra: { 'Sac Code 1': 'x' } })).toBe('bulk bulk_forced');
+  expect(await channelOf(1, { channel: 'push' }, { extra: { 'Sac Code 1': '998311' } })).toBe('bulk bulk_forced');
 });

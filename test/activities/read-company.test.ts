@@ -53,7 +53,12 @@ const api = {
   },
 };
 
-function read(what: ReadCompanyArgs['what'] = 'both', more: Partial<ReadCompanyArgs> = {}) {
+let activities = 0;
+
+function read(
+  what: ReadCompanyArgs['what'] = 'both',
+  { activityId = `read-${(activities += 1)}`, ...more }: Partial<ReadCompanyArgs> & { activityId?: string } = {},
+) {
   const deps = {
     ...{ mode: 'test', pool: ledger.pool, api, clock: () => NOW, logger: pino({ level: 'silent' }) },
     ...{
@@ -62,10 +67,10 @@ function read(what: ReadCompanyArgs['what'] = 'both', more: Partial<ReadCompanyA
       pokeOrStart: () => Promise.resolve(),
     },
   } as unknown as Deps;
-  const activities = createActivities(deps);
+  const { readCompany } = createActivities(deps);
   const args: ReadCompanyArgs = { exporterId: EXPORTER, what, ...more };
-  return new MockActivityEnvironment().run<[], CompanyRead, () => Promise<CompanyRead>>(() =>
-    activities.readCompany(args),
+  return new MockActivityEnvironment({ activityId }).run<[], CompanyRead, () => Promise<CompanyRead>>(() =>
+    readCompany(args),
   );
 }
 
@@ -255,10 +260,20 @@ describe('one at a time', () => {
     service.during = async () => {
       service.during = () => Promise.resolve();
       await ledger.pool.query(`UPDATE readings SET began_at = clock_timestamp() - interval '10 min 1 s'`);
-      expect(await beginReading(ledger.pool, company)).not.toBeNull();
+      expect(await beginReading(ledger.pool, company, 'another')).not.toBeNull();
     };
     expect(await read('certificates')).toMatchObject({ state: 'failed', whole: false });
     expect(await readings()).toMatchObject([{ whole: null, ended: true }, { ended: false }]);
+  });
+
+  it('is taken over by the next try of its activity at once: its worker was lost', async () => {
+    let second: CompanyRead | undefined;
+    service.during = async () => {
+      service.during = () => Promise.resolve();
+      second = await read('certificates', { activityId: 'lost' });
+    };
+    expect(await read('certificates', { activityId: 'lost' })).toMatchObject({ state: 'failed', whole: false });
+    expect(second).toMatchObject({ state: 'read', whole: true });
   });
 });
 

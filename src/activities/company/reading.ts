@@ -1,5 +1,5 @@
 /** What one reading comes to, and how a failed call is recorded instead of failing its activity. */
-import { ApplicationFailure } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApiError } from '../../api/errors/api-error';
 import { isErrorKind, type ErrorKind } from '../../domain/service/error-kinds';
 import type { Company } from '../../ledger/exporters/exporters';
@@ -34,7 +34,8 @@ export async function underLease(
   company: Company,
   work: (reading: { readingId: string; beganAt: Date }) => Promise<CompanyRead>,
 ): Promise<CompanyRead> {
-  const reading = await beginReading(pool, company);
+  const { activityId, workflowExecution } = Context.current().info;
+  const reading = await beginReading(pool, company, `${workflowExecution?.runId}/${activityId}`);
   const nothing = { whole: null, irmsWhole: null, failure: null, read: null };
   if (!reading) return { ...nothing, state: 'under_way', problem: 'another reading is under way' };
   try {

@@ -4,7 +4,7 @@
  */
 import { type Amount, compareAmounts, subtractAmounts, sumAmounts } from '../money';
 import { groupBy } from '../values';
-import { agrees, type Certificate, equalityKey, isIssued, type RowFacts } from './certificate';
+import { type Certificate, equalityKey, isIssued, type RowFacts } from './certificate';
 import { evidenceEntry, type EvidenceEntry, NO_READING } from './evidence';
 
 /** A row that was sent and has no certificate. */
@@ -117,7 +117,10 @@ function certificatesOf({ rows, others, certificates, firstMark, firstDay }: Dou
   return given;
 }
 
-/** Whether the IRM fell by exactly what is certified on it and these rows, and nothing else can be the reason. */
+/**
+ * Whether the IRM fell by exactly what is certified on it and these rows, and nothing else can be the reason. A
+ * certificate that is equal to another sent row is that row's; one that only names its document may be of this IRM.
+ */
 function isExplained(
   doubt: Doubt,
   use: IrmUse,
@@ -136,7 +139,7 @@ function isExplained(
       !numbers.has(each.number) &&
       (each.currency === null || group.some(({ currency }) => currency === each.currency?.trim().toUpperCase())) &&
       (each.amount === null || compareAmounts(each.amount, taken) <= 0) &&
-      !elsewhere.some((row) => agrees(row, each)),
+      !elsewhere.some((row) => equalityKey(row) === equalityKey(each)),
   );
 }
 

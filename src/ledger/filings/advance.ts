@@ -9,6 +9,7 @@ import { nextStep } from '../../domain/filing/next-step';
 import type { FilingState } from '../../domain/filing/states';
 import { hasErrors } from '../../domain/rules/finding';
 import { withTransaction } from '../pool';
+import { doubtLedger, readLedgerTime } from '../time';
 import { assignIec } from './check';
 import { insertUnknown, noteSilent, readAttempts, type AttemptRow } from './attempts';
 import { carryOutDecisions } from './decisions';
@@ -130,6 +131,11 @@ const standing = (filing: LockedFiling, { told, shared }: Asking): Step => ({
  */
 async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking: Asking): Promise<Told | null> {
   const { told, shared, notBegun, settings } = asking;
+  // A beat that fell means the same to every filing: an older copy of the ledger was brought back.
+  if (told !== null && (await doubtLedger(client, told))) {
+    const { epoch, whole } = await readLedgerTime(client, filing.mode);
+    Object.assign(filing, { epochNow: epoch, ledgerWhole: whole });
+  }
   const lost = { settleMs: settings.settleAfterMs, timeoutMs: settings.httpTimeoutMs };
   const suspicious = told === null && isOfAnotherRun(filing, asking) && filing.epoch !== filing.epochNow;
   if (told === null && !suspicious) return null;

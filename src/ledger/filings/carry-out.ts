@@ -1,11 +1,12 @@
 /** What decisions do to a filing's rows and attempts. All require the filing's locks, and return why they cannot be. */
 import type { Judgement, NamedCertificate, Said } from '../../domain/filing/decision';
+import { NO_READING } from '../../domain/filing/evidence';
 import type { RowState } from '../../domain/filing/states';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { writeVerdict } from './attempts';
 import { approvalFacts, readQuestion, standsInTheWay, type DecisionSettings } from './in-question';
-import type { LockedFiling } from './lock';
+import { UNREAD_APPROVED, type LockedFiling } from './lock';
 import { moveFiling } from './move';
 import { IS_NOBODYS } from './send-conditions';
 
@@ -25,15 +26,28 @@ const answered = (client: Queryable, filing: LockedFiling, kind: string, by: By,
     event: { kind, who: namesOf(by), text: `${text}${noteOf(by)}`, always: true },
   });
 
-/** Approves a filing. What two persons were shown is passed over by the conditions of the next attempt. */
-export async function letGo(client: Queryable, filing: LockedFiling, said: CarriedOut): Promise<null> {
-  const { rows } = await client.query<{ approvedAt: number; approvedEvidence: string[] }>(
-    `UPDATE filings SET approved_at = coalesce(approved_at, clock_timestamp()),
-        approved_evidence = ARRAY(SELECT DISTINCT unnest(approved_evidence || $2::text[]) ORDER BY 1)
-      WHERE filing_id = $1 RETURNING ${MS('approved_at')} AS "approvedAt", approved_evidence AS "approvedEvidence"`,
-    [filing.filingId, said.shown],
+/** The conditions of the next attempt pass over what persons were shown; that nothing could be read, for an hour. */
+async function passOver(client: Queryable, filing: LockedFiling, shown: readonly string[]): Promise<void> {
+  const { rows } = await client.query<Pick<LockedFiling, 'approvedEvidence' | 'unreadApproved'>>(
+    `UPDATE filings SET approved_evidence = $2,
+        unread_until = CASE WHEN $3 = ANY ($2) THEN clock_timestamp() + interval '1 hour' ELSE unread_until END
+      WHERE filing_id = $1 RETURNING approved_evidence AS "approvedEvidence", ${UNREAD_APPROVED}`,
+    [filing.filingId, shown, NO_READING],
   );
   Object.assign(filing, rows[0]);
+}
+
+/** Approves a filing. What two persons were shown is passed over by the conditions of the next attempt. */
+export async function letGo(client: Queryable, filing: LockedFiling, said: CarriedOut): Promise<null> {
+  const { rows } = await client.query<{ approvedAt: number }>(
+    `UPDATE filings SET approved_at = coalesce(approved_at, clock_timestamp()) WHERE filing_id = $1
+     RETURNING ${MS('approved_at')} AS "approvedAt"`,
+    [filing.filingId],
+  );
+  Object.assign(filing, rows[0]);
+  await passOver(client, filing, [
+    ...new Set([...filing.approvedEvidence.filter((name) => name !== NO_READING), ...said.shown]),
+  ]);
   const beside = said.shown.length === 0 ? '' : `, beside ${said.shown.join(', ')}`;
   await answered(client, filing, 'approved', said.carriedOut, `approved by ${namesOf(said.carriedOut)}${beside}`);
   return null;
@@ -67,11 +81,9 @@ export async function noteNotFiled(
       WHERE filing_id = $1 AND state IN ('sent', 'planned')`,
     [filingId, ends ? 'released' : 'planned'],
   );
-  await client.query(`UPDATE filings SET reserved_at = NULL, approved_evidence = $2 WHERE filing_id = $1`, [
-    filingId,
-    said.shown,
-  ]);
-  Object.assign(filing, { reservedAt: null, approvedEvidence: said.shown });
+  await client.query('UPDATE filings SET reserved_at = NULL WHERE filing_id = $1', [filingId]);
+  filing.reservedAt = null;
+  await passOver(client, filing, said.shown);
   const what = arrived ? 'the open rows were not filed' : `attempt ${question.attempt} was not filed`;
   const then = ends ? 'its rows are free' : 'it is sent again';
   await answered(

@@ -1,5 +1,4 @@
 /** Reads what is known of a filing for `nextStep`. What grows with history is in no statement of it. */
-import { NO_READING } from '../../domain/filing/evidence';
 import type { AttemptFacts, Facts, PauseReason } from '../../domain/filing/facts';
 import type { RowState, Verdict } from '../../domain/filing/states';
 import { isOutage } from '../../domain/filing/verdicts';
@@ -70,7 +69,7 @@ export async function readFacts(client: Queryable, filing: LockedFiling, setting
       channel: filing.channel,
       approval: filing.approval,
       approved: filing.approvedAt !== null,
-      unreadApproved: filing.approvedEvidence.includes(NO_READING),
+      unreadApproved: filing.unreadApproved,
       dueAt: filing.dueAt,
       reservedAt: filing.reservedAt,
       checkedAt: filing.checkedAt,

@@ -3,7 +3,7 @@ import type { Standing } from '../../domain/filing/view';
 import type { FilingState } from '../../domain/filing/states';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
-import { FilingMissing } from './lock';
+import { FilingMissing, UNREAD_APPROVED } from './lock';
 
 export interface FilingRecord extends Standing {
   filingId: string;
@@ -27,6 +27,7 @@ export interface FilingRecord extends Standing {
   approvedAt: Date | null;
   /** The evidence that it may be sent beside. */
   approvedEvidence: string[];
+  unreadApproved: boolean;
   state: FilingState;
   since: Date;
   /** The number of changes of its state. */
@@ -56,7 +57,7 @@ export const NEEDS_ATTENTION = `((f.attention IS NOT NULL OR f.closed_at IS NULL
 const COLUMNS = `f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.iec, f.reference, f.n, f.corrects,
   (SELECT name FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterName", f.workflow_id AS "workflowId",
   f.content_hash AS "contentHash", f.input_ref AS "inputRef", f.upload_type AS "uploadType", f.declaration, f.channel,
-  f.made_by AS "madeBy", f.maker_id AS "makerId", f.made_at AS "madeAt", f.approval, f.approved_at AS "approvedAt", f.approved_evidence AS "approvedEvidence",
+  f.made_by AS "madeBy", f.maker_id AS "makerId", f.made_at AS "madeAt", f.approval, f.approved_at AS "approvedAt", f.approved_evidence AS "approvedEvidence", ${UNREAD_APPROVED},
   f.approved_at IS NOT NULL AS approved, f.state, f.since, f.moves, f.due_at AS "dueAt", f.attention, f.asked, f.pause,
   f.pause_until AS "pauseUntil", f.errors, f.warnings, f.annotated, f.closed_at AS "closedAt", f.closed_at IS NOT NULL AS closed,
   ${OVERDUE} AS overdue, ${NEEDS_ATTENTION} AS "needsAttention", a.number AS attempt, a.marked_at AS "sentAt",

@@ -95,7 +95,7 @@ function refusalOf({ attempt, verdict, settled, overdue, sent }: AttemptRead): s
 /** What approvals are judged by: of a filing as it is locked, or as it is shown. */
 export type ToApprove = Pick<
   LockedFiling,
-  'filingId' | 'mode' | 'iec' | 'reference' | 'n' | 'approvedEvidence' | 'now'
+  'filingId' | 'mode' | 'iec' | 'reference' | 'n' | 'approvedEvidence' | 'unreadApproved' | 'now'
 >;
 
 /** What approvals depend on, with what stands against sending the filing. */
@@ -120,10 +120,10 @@ export async function approvalFacts(
 
 /** What stands against sending a filing: certificates, or that they could not be read for a settle time. */
 export async function againstSending(client: Queryable, filing: ToApprove, settleAfterMs: number): Promise<Against> {
-  const { mode, iec, now, approvedEvidence } = filing;
+  const { mode, iec, now, unreadApproved } = filing;
   const against = await standsAgainst(client, filing as LockedFiling, settleAfterMs);
   const { names, readAfter } = against;
-  if (names.includes(NO_READING) || approvedEvidence.includes(NO_READING)) return against;
+  if (unreadApproved) return against;
   const { rows } = await client.query<{ wholeAt: number | null; failingSince: number | null }>(
     `WITH last_whole AS (SELECT max(began_at) AS at FROM readings WHERE mode = $1 AND iec = $2 AND whole)
      SELECT ${MS('(SELECT at FROM last_whole)')} AS "wholeAt",

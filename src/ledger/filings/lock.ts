@@ -38,6 +38,8 @@ export interface LockedFiling {
   approval: string | null;
   approvedAt: number | null;
   approvedEvidence: string[];
+  /** Two persons let it go, less than an hour ago, although the certificates could not be read. */
+  unreadApproved: boolean;
   madeBy: string;
   makerId: string | null;
   pause: string | null;
@@ -63,10 +65,13 @@ export interface LockedFiling {
   now: number;
 }
 
+/** SQL: whether two persons let a filing go lately although the certificates could not be read. */
+export const UNREAD_APPROVED = 'coalesce(unread_until > clock_timestamp(), false) AS "unreadApproved"';
+
 const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", iec, reference, n, corrects,
   workflow_id AS "workflowId", channel, upload_type AS "uploadType", declaration, state, closed_at IS NOT NULL AS closed,
   ${MS('since')} AS since, moves, ${MS('due_at')} AS "dueAt", attention, asked, approval, ${MS('approved_at')} AS "approvedAt",
-  approved_evidence AS "approvedEvidence", made_by AS "madeBy", maker_id AS "makerId", pause, ${MS('pause_until')} AS "pauseUntil",
+  approved_evidence AS "approvedEvidence", ${UNREAD_APPROVED}, made_by AS "madeBy", maker_id AS "makerId", pause, ${MS('pause_until')} AS "pauseUntil",
   pause_tries AS "pauseTries", pause_text AS "pauseText", credentials_seen AS "credentialsSeen", run, f.epoch, ${MS('checked_at')} AS "checkedAt", ${MS('reserved_at')} AS "reservedAt", annotated,
   EXISTS (SELECT FROM filing_inputs i WHERE i.input_ref = f.input_ref AND i.source_document IS NOT NULL) AS "hasWorkbook",
   EXISTS (SELECT FROM attempts a WHERE a.filing_id = f.filing_id AND a.verdict = 'sending') AS sending,

@@ -1,6 +1,5 @@
 /** Begins to send a filing: the one transaction after which a byte may be written to the service. */
 import { HOUR_MS } from '../../domain/dates';
-import { NO_READING } from '../../domain/filing/evidence';
 import type { LedgerTime } from '../../domain/filing/facts';
 import type { Queryable } from '../pool';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
@@ -102,7 +101,7 @@ async function refusalOf(client: Queryable, filing: LockedFiling, { n, time }: S
 async function againstIt(client: Queryable, filing: LockedFiling, settleMs: number): Promise<string | null> {
   const { names, readAfter } = await standsAgainst(client, filing, settleMs);
   if (names.length > 0) return `${names.join(', ')} may be its own`;
-  if (filing.approvedEvidence.includes(NO_READING)) return null;
+  if (filing.unreadApproved) return null;
   const wholeAt = await lastWholeReading(client, filing);
   const since = Math.max(filing.now - HOUR_MS, readAfter);
   return wholeAt !== null && wholeAt >= since ? null : 'the certificates were not read whole since they had to be';

@@ -67,7 +67,11 @@ describe('a certificate is adopted', () => {
     expect(adopted({ certificates: [OWN, strange({ amount: '100.01' })] })).toEqual(['0=C0']);
     expect(adopted({ certificates: [OWN, strange({ currency: 'EUR' })] })).toEqual(['0=C0']);
     const theirs = sentRow(1, { irmKey: 'IRM2', documentKey: '9' });
-    expect(adopted({ certificates: [OWN, strange()], others: [theirs] })).toEqual(['0=C0']);
+    expect(adopted({ certificates: [OWN, certificateOf(theirs, { number: 'C9' })], others: [theirs] })).toEqual([
+      '0=C0',
+    ]);
+    // Of its document alone it may be this IRM's all the same.
+    expect(adopted({ certificates: [OWN, strange()], others: [theirs] })).toEqual([]);
   });
 
   it('for all rows of an IRM or for none of them', () => {

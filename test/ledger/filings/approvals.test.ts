@@ -152,6 +152,10 @@ describe('what stands against sending', () => {
     expect(told(await say(pool, filing, 'arun', approve))).toMatch(/^recorded/);
     expect(told(await say(pool, filing, 'bela', approve))).toBe('carried_out');
     expect((await standing(pool, filing)).evidence).toEqual(['reading:none']);
+    expect(told(await say(pool, filing, 'arun', approve))).toMatch(/^approve_refused/);
+    // It holds as long as a reading does.
+    await pool.query('UPDATE filings SET unread_until = clock_timestamp() WHERE filing_id = $1', [filing.filingId]);
+    expect(told(await say(pool, filing, 'arun', approve))).toMatch(/^recorded/);
     await pool.query('DELETE FROM readings');
   });
 });

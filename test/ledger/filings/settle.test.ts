@@ -43,7 +43,12 @@ const certificate = async (of: Parameters<typeof listCertificate>[2]) => {
   await database.pool.query(`UPDATE certificates SET issued_on = current_date WHERE ebrc_number = $1`, [`S${numbers}`]);
   return `S${numbers}`;
 };
-beforeEach(() => database.pool.query('DELETE FROM readings'));
+/** What other tests left that is nobody's may be any filing's of the company. */
+beforeEach(() =>
+  database.pool.query(
+    'DELETE FROM readings; DELETE FROM certificates c WHERE ebrc_number NOT IN (SELECT ebrc_number FROM filing_rows WHERE ebrc_number IS NOT NULL)',
+  ),
+);
 
 it('adopts a certificate that is its row’s by content and balance, in a reading after the settle time', async () => {
   const { filingId, irmNumber, mappings } = await doubtful();
