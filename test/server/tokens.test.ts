@@ -110,7 +110,7 @@ it('tells a principal of some exporters nothing about how much happens at the ot
   expect(new Set([first, same, after]).size).toBe(3);
   expect(new Set([first, same, after].map(({ length }) => length)).size).toBe(1);
   const { rows } = await pool.query<{ epoch: string; position: string }>(
-    'SELECT feed_epoch AS epoch, feed_position AS position FROM ledger',
+    'SELECT feed_epoch AS epoch, feed_position::text AS position FROM ledger',
   );
   for (const place of [first, after]) {
     const text = Buffer.from(place, 'base64url').toString('latin1');
