@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz [-- SECONDS]`: Schemathesis reads /v1/openapi.json of a running HTTP API and sends what it allows and
- * what it does not, as a principal that may everything and as one of another exporter: no answer may be a 5xx, or outside
- * its description. Without Python it is skipped.
+ * what it does not, as a principal that may everything and as one of another exporter: no answer may be a 5xx, or
+ * outside its description. Without Python it is skipped.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
