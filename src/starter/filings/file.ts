@@ -85,7 +85,7 @@ async function annotateRefused(
   file: FilingFile,
   findings: readonly Finding[],
 ): Promise<string | null> {
-  if (file.kind !== 'workbook' || !findings.some(({ severity }) => severity === 'error'))
+  if (file.kind !== 'workbook' || !findings.some(({ severity, row }) => severity === 'error' && row !== null))
     return null;
   const key = createHash('sha256').update(file.bytes).update(JSON.stringify(findings)).digest('hex').slice(0, 24);
   const name = `refused-${key}`;
