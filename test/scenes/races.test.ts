@@ -1,6 +1,6 @@
 /** Two connections at the beginning of a send: whoever is first is seen by the other. */
 import type pg from 'pg';
-import { decide } from '../../src/ledger/filings/decide';
+import { decide } from '../../src/ledger/decisions/decide';
 import { filingQuery } from '../../src/workflows/messages';
 import { principalOf } from '../support/principals';
 import { replacing } from '../support/replacing';

@@ -1,7 +1,7 @@
 /** Answers of senders: what they prove, alone and beside what is known of other attempts. */
-import { applyReadings } from '../../../src/ledger/filings/settle';
-import { storeAnswer, type StoredAnswer } from '../../../src/ledger/filings/attempts';
-import { beginToSend } from '../../../src/ledger/filings/send';
+import { applyReadings } from '../../../src/ledger/attempts/settle';
+import { storeAnswer, type StoredAnswer } from '../../../src/ledger/attempts/attempts';
+import { beginToSend } from '../../../src/ledger/attempts/send';
 import { readLedgerTime } from '../../../src/ledger/time';
 import { withTransaction } from '../../../src/ledger/pool';
 import { useTestDatabase } from '../../support/postgres';

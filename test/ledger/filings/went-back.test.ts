@@ -4,7 +4,7 @@ import type { Told } from '../../../src/domain/filing/facts';
 import { TEST_SETTINGS } from '../../support/settings';
 import { useTestDatabase } from '../../support/postgres';
 import { verdictsOf, wholeReading } from './in-doubt';
-import { decide } from '../../../src/ledger/filings/decide';
+import { decide } from '../../../src/ledger/decisions/decide';
 import { irm, knowExporter, made, newRows, readIrms } from './recording';
 
 const database = useTestDatabase((ledger) => knowExporter(ledger));
