@@ -190,7 +190,7 @@ const EVERYTHING: Compared['checks'] = ['certificates', 'balances', 'documents',
 function compare(pool: pg.Pool, iec: string | null, checks: Compared['checks']) {
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const now = Date.now();
-  const window = { from: day(now - 90 * 86_400_000), to: day(now), readAt: now - 30 * 86_400_000 };
+  const window = { from: day(now - 90 * 86_400_000), to: day(now), readAt: now - 30 * 86_400_000, whole: true };
   const windows = checks.includes('certificates') ? [window] : [];
   return compareCompany(pool, {
     mode: MODE,

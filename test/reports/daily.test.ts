@@ -49,7 +49,7 @@ beforeAll(async () => {
   // authority.
   await compareCompany(ledger.pool, {
     ...{ mode: 'test', iec: IEC, exporterId: EXPORTER, checks: ['certificates'], overdueAfterMs: HOUR_MS },
-    windows: [{ from: '2026-02-01', to: ON, readAt: Date.now() + HOUR_MS }],
+    windows: [{ from: '2026-02-01', to: ON, readAt: Date.now() + HOUR_MS, whole: true }],
   });
   await ledger.pool.query('UPDATE findings SET first_seen_at = $1, last_seen_at = $1', [before(1)]);
   const [first] = await listFindings(ledger.pool, { mode: 'test', kind: 'ours_not_theirs' });

@@ -35,7 +35,7 @@ beforeAll(async () => {
   // A whole reading of those days that showed neither certificate.
   await compareCompany(ledger.pool, {
     ...{ mode: 'test', iec: IEC, exporterId: EXPORTER, checks: ['certificates'], overdueAfterMs: HOUR_MS },
-    windows: [{ from: '2026-02-01', to: '2026-02-28', readAt: Date.now() + HOUR_MS }],
+    windows: [{ from: '2026-02-01', to: '2026-02-28', readAt: Date.now() + HOUR_MS, whole: true }],
   });
 });
 
