@@ -284,12 +284,6 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
       await stage.untilAsleep(filing);
       await poke(env.client, filing.workflowId);
     },
-    /** Lets minutes pass until a point was reached. */
-    async passTo(point: Promise<void>): Promise<void> {
-      let reached = false;
-      void point.then(() => (reached = true));
-      await stage.passUntil(() => Promise.resolve(reached));
-    },
     /** New portal credentials, as `ebrc credentials` submits them. */
     async renewCredentials({ exporterId, username }: TestExporter, password: string): Promise<void> {
       const workflowId = credentialsWorkflowId('test', exporterId);
