@@ -1,9 +1,12 @@
 /** What the history of a filing's run tells. */
+import type { WorkflowHandle } from '@temporalio/client';
+import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { filingQuery } from '../../src/workflows/messages';
-import type { Filing } from './stage';
+
+export type Filing = WorkflowHandle<typeof fileRemittances>;
 
 /** How long a result may take, in real time. */
-const RESULT_WITHIN_MS = 60_000;
+const RESULT_WITHIN_MS = 150_000;
 
 /** A result that does not come fails with the end of the filing's history, which tells what it waits for. */
 export function telling(filing: Filing): Filing {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
+import type { WorkflowStartOptions } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { FilingApi } from '../../src/api/client';
 import type { SubmitContext } from '../../src/api/http/call';
@@ -25,7 +25,9 @@ import type { Decision } from '../../src/ledger/decisions/asked';
 import { addAccount, type PortalAccount } from '../support/sandbox';
 import { timeSkippingEnvironment } from '../support/temporal';
 import { startTestWorker, type TestWorkerOptions } from '../support/worker';
-import { isAsleep, telling } from './history';
+import { isAsleep, telling, type Filing } from './history';
+
+export type { Filing };
 import { startServiceProxy } from './service-proxy';
 import { mapping, messageOf } from '../../dev/sample-mapping';
 import { handIn } from '../../src/ledger/vault/vault';
@@ -34,8 +36,6 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 /** How long a filing may take to come to where a scene waits for it, in real time. */
 const WITHIN_MS = 30_000;
-
-export type Filing = WorkflowHandle<typeof fileRemittances>;
 
 /** A ready exporter at the sandbox with one IRM of its own: 10,000 USD, all of it available. */
 export interface TestExporter {
