@@ -475,6 +475,8 @@ CREATE TABLE certificates (
   pdf_document  text,
   pdf_sha256    text,
   pdf_bytes     integer,
+  -- What is odd about it, though it opens.
+  pdf_note      text,
   archived_at   timestamptz,
   -- How often the download was not a whole PDF, and when it is tried again.
   pdf_refused   integer NOT NULL DEFAULT 0,
@@ -491,6 +493,8 @@ CREATE INDEX certificates_seen ON certificates (first_seen_at DESC, ebrc_number)
 CREATE INDEX certificates_company ON certificates (mode, iec, first_seen_at DESC, ebrc_number);
 -- Certificates without an intact PDF, ours and others'.
 CREATE INDEX certificates_unarchived ON certificates (mode, iec, ebrc_number) WHERE archived_at IS NULL OR pdf_problem IS NOT NULL;
+-- Cancelled certificates, by CANCELLED_STATUS of src/domain/rules/preflight.ts: their rows may be corrected.
+CREATE INDEX certificates_cancelled ON certificates (mode, iec, ebrc_number) WHERE coalesce(status, '') ~* '^\s*c(ancel|\s*$)';
 CREATE INDEX certificates_checked ON certificates (mode, iec, pdf_checked_at) WHERE archived_at IS NOT NULL;
 
 -- What happened. An event of a filing has a line for people; one with a type is also in the feed, in which a relay gives

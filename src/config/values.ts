@@ -145,6 +145,8 @@ function wholeNumber(atLeast: number, atMost: number) {
 /** At least five: the leading worker keeps two connections, and one is for the health probe. */
 export const databasePool = wholeNumber(5, 100);
 
+export const quota = wholeNumber(1, 1_000_000_000);
+
 export const cachedWorkflows = wholeNumber(CONCURRENT_WORKFLOW_TASKS, 100_000);
 
 /** A short ASCII text without white space. */

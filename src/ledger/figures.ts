@@ -2,6 +2,8 @@
 import type { FilingState } from '../domain/filing/states';
 import type { FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
+import type { Quota } from '../domain/service/limits';
+import { quotaUsed } from './reports/service-use';
 import { ROW_OF_CERTIFICATE } from './certificates/certificates';
 import { CONNECTIONS, oldestUnplacedSeconds } from './diagnosis';
 import type { Queryable } from './pool';
@@ -36,6 +38,8 @@ export interface HistoryFigures {
   ended: { state: FilingState; count: number }[];
   certificates: number;
   storedPdfs: number;
+  /** What is used of the contract with the service. */
+  quotaUsed: Quota;
 }
 
 export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigures> {
@@ -81,11 +85,11 @@ export async function readHistoryFigures(db: Queryable, mode: Mode): Promise<His
     `SELECT state, count(*)::integer AS count FROM filings WHERE mode = $1 AND closed_at IS NOT NULL GROUP BY state`,
     [mode],
   );
-  const { rows } = await db.query<Omit<HistoryFigures, 'ended'>>(
+  const { rows } = await db.query<Pick<HistoryFigures, 'certificates' | 'storedPdfs'>>(
     `SELECT count(*)::integer AS certificates,
             count(*) FILTER (WHERE pdf_document IS NOT NULL AND pdf_problem IS NULL)::integer AS "storedPdfs"
        FROM certificates WHERE mode = $1`,
     [mode],
   );
-  return { ended: ended.rows, certificates: 0, storedPdfs: 0, ...rows[0] };
+  return { ended: ended.rows, certificates: 0, storedPdfs: 0, ...rows[0], quotaUsed: await quotaUsed(db, mode) };
 }

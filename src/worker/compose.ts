@@ -99,6 +99,7 @@ export function compose(args: {
     documents: createDocumentStore({ root: config.documents }),
     workbooks,
     reports,
+    quota: config.quota,
     temporalUi: config.temporalUi ? { address: config.temporalUi, namespace: config.temporal.namespace } : undefined,
     clock: clock.now,
     logger,
@@ -158,7 +159,7 @@ export function compose(args: {
           ...(searchAttributes.length === Object.keys(SEARCH_ATTRIBUTES).length
             ? [searchAttributesJob(client, config.temporal.namespace, logger)]
             : []),
-          ...(config.observability.metrics ? [figuresJob({ pool, mode: config.mode, keyHash, metrics })] : []),
+          ...(config.observability.metrics ? [figuresJob({ pool, mode: config.mode, keyHash, metrics, quota: config.quota })] : []),
         ],
       }),
       documentStore.job,

@@ -22,6 +22,8 @@ export const LEDGER_GAUGES = {
   ebrc_budget_slots: 'Calls that a rate class may make in a window',
   ebrc_budget_slots_used: 'Calls that the service may still count in the window',
   ebrc_budget_waiting: 'Calls that wait for a slot in worker processes',
+  ebrc_quota: 'What the contract with the service includes: certificates of a month, and exporters',
+  ebrc_quota_used: 'What is used of it: certificates of this month, and exporters',
   ebrc_certificates: 'Certificates that the ledger knows',
   ebrc_certificate_pdfs: 'Certificates by what became of their PDF: stored, missing or damaged',
   ebrc_findings: 'Open findings of reconciliations that nobody acknowledged',

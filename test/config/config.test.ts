@@ -95,6 +95,8 @@ describe('a configuration that works', () => {
       databasePool: 8,
       singlePerson: false,
       historyMs: 550 * 86_400_000,
+      cancelWithinMs: 120 * 86_400_000,
+      quota: { certificates: 250, exporters: 10 },
       http: { host: '127.0.0.1', port: 8080 },
       schedules: resolve('schedules.yaml'),
       codecServer: { token: undefined, origins: [] },

@@ -209,6 +209,21 @@ it('is of one mode alone', async () => {
   expect(figures('quota', live)).toMatchObject({ calls: 0, refused: 0, waiting: 0 });
 });
 
+it('marks what is used of the contract in live mode from 80 % on', async () => {
+  await ledger.pool.query(
+    `INSERT INTO exporters (exporter_id, mode, name, email, state)
+     SELECT 'live-' || n, 'live', 'N', n || '@example.test', 'ready' FROM generate_series(1, 8) n`,
+  );
+  const marked = async (exporters: number, mode: 'live' | 'test' = 'live') => {
+    const made = await dailyReport(ledger.pool, requestOf({ mode, quota: { certificates: 250, exporters } }));
+    const found = group('quota', made).figures.find(({ id }) => id === 'entities');
+    return [found?.label, found?.alarm ?? false];
+  };
+  expect(await marked(11)).toEqual(['Exporters (included: 11)', false]);
+  expect(await marked(10)).toEqual(['Exporters (included: 10)', true]);
+  expect((await marked(1, 'test'))[1]).toBe(false);
+});
+
 it('lists the filings that wait for somebody, until they have moved on', async () => {
   const rows = [{ sbCumInvoiceNumber: '777', mappedIRMAmountFCC: 1 }];
   const filingId = await tell(ledger, { reference: 'WAITS', madeAt: before(1, 2), rows, unsent: true });

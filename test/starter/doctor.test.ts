@@ -84,10 +84,30 @@ it('finds a healthy installation healthy', async () => {
     'service',
     'clock of the service',
     'quota',
+    'contract',
   ]);
   const { stdout } = await ebrc(['doctor'], { env });
   expect(stdout).toMatch(/workers\tok/);
   expect(stdout).toMatch(/payloads\tok\tresults are encrypted; plain text is taken/);
+});
+
+it.each([
+  ['11', true, null],
+  ['10', true, /EBRC_QUOTA_EXPORTERS/u],
+  ['7', false, /EBRC_QUOTA_EXPORTERS/u],
+])('compares 8 live exporters with the %s of the contract', async (included, ok, advice) => {
+  await database.pool.query(
+    `INSERT INTO exporters (exporter_id, mode, name, email, state)
+     SELECT 'live-' || n, 'live', 'N', n || '@example.test', 'ready' FROM generate_series(1, 8) n ON CONFLICT DO NOTHING`,
+  );
+  const { json } = await ebrc(['doctor', '--json'], {
+    env: { ...env, EBRC_API_KEY: 'prod_key', EBRC_QUOTA_EXPORTERS: included, TEMPORAL_ADDRESS: '127.0.0.1:9' },
+    connectWithinMs: 300,
+  });
+  expect(json<CheckResult[]>().find(({ check }) => check === 'contract')).toEqual({
+    ...{ check: 'contract', ok, message: `0 of 250 certificates this month, 8 of ${included} exporters` },
+    advice: advice && expect.stringMatching(advice),
+  });
 });
 
 it.each<[string, Record<string, string>, RegExp]>([

@@ -24,7 +24,7 @@ const FINDINGS = {
   ],
   status_changed: [
     'certificates',
-    'The authority changed the status of this certificate. Check whether it may still be used; file again with --allow-duplicate if it was cancelled.',
+    'The authority changed the status of this certificate. If it was cancelled: correct its row in the workbook and run `ebrc correct FILING FILE`, which asks a second person. Otherwise check whether it may still be used.',
   ],
   utilisation_differs: [
     'balances',

@@ -2,6 +2,7 @@
 import type { Standing } from '../../domain/filing/view';
 import type { FilingState } from '../../domain/filing/states';
 import type { Mode } from '../../domain/names';
+import { CANCELLED, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
 import { FilingMissing, UNREAD_APPROVED } from './lock';
 
@@ -64,8 +65,10 @@ const COLUMNS = `f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId
   q.request_id AS "requestId", q.dgft_ack_id AS "dgftAckId",
   a.number IS NULL AND NOT EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state = 'certified') AS unsent,
   NOT EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state IN ('planned', 'sent'))
-    AND EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state IN ('rejected', 'released')
-      AND r.corrected_by IS NULL) AS correctable`;
+    AND (EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state IN ('rejected', 'released')
+      AND r.corrected_by IS NULL)
+      OR EXISTS (SELECT FROM certificates c JOIN filing_rows r ON ${ROW_OF_CERTIFICATE}
+        WHERE c.mode = f.mode AND c.iec = f.iec AND ${CANCELLED} AND r.filing_id = f.filing_id AND r.corrected_by IS NULL)) AS correctable`;
 
 /** SQL: filings `f` as {@link FilingRecord}s; conditions and order follow. */
 export const FILING_RECORDS = (more = ''): string => `SELECT ${COLUMNS}${more} FROM filings f

@@ -108,14 +108,16 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
        FROM ${COVERED}
       WHERE r.state = 'certified' AND (c.amount <> r.amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
   );
-  // Another spelling (`ISSUED` for `Issued`) is not another status. One may be cancelled before its first reading.
+  // Another spelling (`ISSUED` for `Issued`) is not another status. One may be cancelled before its first reading. Once
+  // a cancelled one is corrected, nothing is left to do.
   await insert(
     `SELECT 'status_changed', c.ebrc_number, coalesce(f.exporter_id, c.exporter_id), c.ebrc_number, r.filing_id, r.source_row,
             r.mapping->>'irmNumber', c.issued_on, c.amount, c.currency, jsonb_build_object('eBRCStatus', c.first_status),
             ${THEIR_CERTIFICATE},
             CASE WHEN ${ANOTHER_STATUS} THEN 'the status was ' || c.first_status || ' and is ' || c.status
                  ELSE 'the status is ' || c.status || ' since it was first read' END
-       FROM ${COVERED} WHERE ${ANOTHER_STATUS} OR (r.state = 'certified' AND ${CANCELLED})`,
+       FROM ${COVERED} WHERE (${ANOTHER_STATUS} OR (r.state = 'certified' AND ${CANCELLED}))
+        AND NOT (r.corrected_by IS NOT NULL AND ${CANCELLED})`,
   );
   // What is nobody's is a second one for a mapping, or somebody else's. Filings look for those of their sent rows.
   await insert(

@@ -31,16 +31,24 @@ const certificateSchema = z.object({
   document: text.describe('file name of the PDF in the document store'),
   sha256: text,
   archivedAt: text,
+  cancelBy: text.describe('the last day on which it may be cancelled at the authority’s portal; null: it is cancelled'),
+  pdfNote: text.describe('what is odd about the PDF, which opens all the same'),
 });
 
 export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
   const registrar = { ...server, tag: 'Certificates' };
   const ofFilings = { ...server, tag: 'Filings' };
-  const { pool, mode, documents } = deps;
+  const { pool, mode, documents, cancelWithinMs } = deps;
 
   async function certificateOf({ principal, params }: Pick<Call<{ number: string }>, 'principal' | 'params'>) {
     const { exporters } = principal;
-    const [found] = await pageOfCertificates(pool, { mode, exporters, eBRCNumber: params.number, limit: 1 });
+    const [found] = await pageOfCertificates(pool, {
+      mode,
+      exporters,
+      eBRCNumber: params.number,
+      limit: 1,
+      cancelWithinMs,
+    });
     if (found) return found;
     throw notFound('unknown_certificate', `There is no certificate ${params.number} in ${mode} mode.`);
   }
@@ -68,6 +76,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
         document,
         after: seenAt !== undefined && eBRCNumber !== undefined ? { seenAt, eBRCNumber } : undefined,
         limit: limit + 1,
+        cancelWithinMs,
       });
       const { items, next } = pageOf(read, limit, (last) => [last.mark, last.eBRCNumber]);
       return { body: { items: items.map((item) => certificateBody(principal, item)), next } };

@@ -66,8 +66,10 @@ const rowSchema = z.object({
   state: z.string(),
   eBRCNumber: z.string().nullable(),
   eBRCDate: z.string().nullable().describe(FILING_DATE),
+  cancelled: z.string().nullable().describe('the status of its certificate, where that is cancelled: correct it'),
   document: z.string().nullable().describe('file name of the certificate’s PDF in the document store'),
   sha256: z.string().nullable(),
+  pdfNote: z.string().nullable().describe('what is odd about the PDF, which opens all the same'),
   errors: z.array(z.string()),
   correctedBy: z.string().nullable().describe('the filing that corrects the row'),
 });

@@ -16,7 +16,9 @@ import { readBudgetUsage } from '../../budget/store';
 import type { Mode } from '../../domain/names';
 import { createDocumentStore } from '../../documents/document-store';
 import { publishedKey } from '../../ledger/vault/vault';
-import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
+import { quotaUsed } from '../../ledger/reports/service-use';
+import { QUOTA_WARNED_AT, type Quota } from '../../domain/service/limits';
+import { checked, clockResult, fine, warned, wrong, type CheckResult } from './finding';
 import { statfs } from 'node:fs/promises';
 import { otherStore } from '../connect';
 import { isS3 } from '../../documents/s3-location';
@@ -144,6 +146,20 @@ export function checkQuota(pool: pg.Pool, apiKey: string): Promise<CheckResult> 
     const classes = refused.map(({ rateClass }) => rateClass).join(', ');
     if (refused.length > 0) return wrong('quota', `the service refused calls within the last hour: ${classes}`, advice);
     return fine('quota', `nothing was refused within the last hour; ${waiting} calls wait for their turn`);
+  });
+}
+
+/** What is used of the contract with the service; beyond it the service may refuse. */
+export function checkContract(pool: pg.Pool, mode: Mode, included: Quota): Promise<CheckResult> {
+  const advice =
+    'Agree on more with the service, and set EBRC_QUOTA_CERTIFICATES and EBRC_QUOTA_EXPORTERS to what the contract includes.';
+  return checked('contract', advice, async () => {
+    const used = await quotaUsed(pool, mode);
+    const message = `${used.certificates} of ${included.certificates} certificates this month, ${used.exporters} of ${included.exporters} exporters`;
+    if (mode === 'test') return fine('contract', `${message}; test mode is not metered`);
+    const share = Math.max(used.certificates / included.certificates, used.exporters / included.exporters);
+    if (share > 1) return wrong('contract', message, advice);
+    return share >= QUOTA_WARNED_AT ? warned('contract', message, advice) : fine('contract', message);
   });
 }
 
