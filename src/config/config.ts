@@ -51,6 +51,8 @@ export interface Config {
   token?: string;
   /** Where `ebrc serve` listens. */
   http: ListenAddress;
+  /** Hosts that webhooks may be sent to although their addresses are private. */
+  webhookHosts: readonly string[];
   /** Addresses that serve metrics and health; absent: not served. */
   observability: { metrics?: ListenAddress; health?: ListenAddress };
   /** Root of the receiver of traces, without a trailing slash; absent: no traces. */
@@ -103,6 +105,7 @@ const READERS = {
   filing: ({ read }) => readFiling(read),
   token: ({ read }) => ({ token: read.optional('EBRC_TOKEN') }),
   http: ({ read }) => ({ http: read.required('EBRC_HTTP') }),
+  webhooks: ({ read }) => ({ webhookHosts: read.optional('EBRC_WEBHOOK_HOSTS') ?? [] }),
   observability: ({ read }) => ({ observability: readObservability(read) }),
   traces: ({ read }) => readTraces(read),
   deployment: ({ read, whole }) => readDeployment(read, { whole }),

@@ -13,6 +13,9 @@ const RECONCILIATION_DAYS = 730;
 /** Decisions name the readings that they were judged by for some weeks; filings use the last ones alone. */
 export const READING_DAYS = 60;
 
+/** What endpoints were told, for who looks for a missing event. */
+export const DELIVERY_DAYS = 30;
+
 /** Rows per DELETE; each is a short transaction. */
 const BATCH = 10_000;
 
@@ -21,6 +24,12 @@ const OLD_ROWS: readonly { what: string; days: number; remove: `DELETE FROM ${st
   { what: 'calls', days: API_CALL_DAYS, remove: 'DELETE FROM api_calls', old: 'at < $1' },
   { what: 'findings', days: RECONCILIATION_DAYS, remove: 'DELETE FROM findings', old: 'closed_at < $1' },
   { what: 'runs', days: RECONCILIATION_DAYS, remove: 'DELETE FROM reconciliation_runs', old: 'started_at < $1' },
+  {
+    what: 'deliveries',
+    days: DELIVERY_DAYS,
+    remove: 'DELETE FROM webhook_deliveries',
+    old: `last_at < $1 AND state <> 'waiting'`,
+  },
   {
     what: 'readings',
     days: READING_DAYS,

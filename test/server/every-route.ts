@@ -15,6 +15,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   resolveFiling: { as: 'not-filed', note: 'x' },
   abandonFiling: { note: 'x' },
   acknowledgeFinding: { note: 'x' },
+  addWebhook: { url: 'https://erp.example/hook' },
 };
 
 /** @param given what stands in paths, and the message of what is filed or checked */
@@ -23,7 +24,13 @@ export async function everyRoute(stage: DoorStage, given: { filing: string; mess
     'GET',
     '/v1/openapi.json',
   );
-  const names: Record<string, string> = { exporter: KAVERI.email, filing: given.filing, number: 'EBRC1', id: '1' };
+  const names: Record<string, string> = {
+    exporter: KAVERI.email,
+    filing: given.filing,
+    number: 'EBRC1',
+    id: '1',
+    webhook: 'aaaaaaaa-0000-4000-8000-000000000009',
+  };
   const message = { exporter: KAVERI.email, message: given.message };
   const own: Record<string, unknown> = {
     ...BODIES,
