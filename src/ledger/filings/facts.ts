@@ -4,9 +4,9 @@ import type { RowState, Verdict } from '../../domain/filing/states';
 import { isOutage } from '../../domain/filing/verdicts';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import { ANSWER_MARGIN_MS } from './attempts';
+import { ANSWER_MARGIN_MS } from '../attempts/attempts';
 import type { LockedFiling } from './lock';
-import { standsAgainst } from './send-conditions';
+import { standsAgainst } from '../attempts/send-conditions';
 
 /** The settings of a worker that decisions depend on. */
 export interface DecidingSettings {
