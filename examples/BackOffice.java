@@ -20,8 +20,7 @@ public class BackOffice {
   static final HttpClient CLIENT = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
   /** An answer; a problem is one too. */
-  record Answer(int status, byte[] bytes) {
-    /** The first value of a field; use a JSON library where you have one. */
+  record Answer(int status, byte[] bytes) { // The first value of a field; use a JSON library where you have one.
     String field(String name) {
       Matcher found = Pattern.compile('"' + name + "\":(?:\"([^\"]*)\"|([^,}\\]]*))").matcher(new String(bytes, StandardCharsets.UTF_8));
       return !found.find() ? null : found.group(1) != null ? found.group(1) : found.group(2);
@@ -40,6 +39,7 @@ public class BackOffice {
   }
 
   static Answer get(String path) throws Exception { return ask("GET", EBRC + path, JSON, null); }
+
   static Answer post(String path, String body) throws Exception { return ask("POST", EBRC + path, JSON, body); }
 
   /** The state in which a filing ends, or needs somebody. */
@@ -56,8 +56,7 @@ public class BackOffice {
     for (String name : "irmIfscCode irmAdCode irmNumber irmDt irmFCC irmPurposeCode".split(" ")) row.put(name, irm.field(name));
     row.putAll(Map.of("irmRemitAmtFCC", Double.valueOf(irm.field("irmRemitAmtFCC")), "sbCumInvoiceNumber", document, "sbCumInvoiceDate", "2026-05-15",
         "billNo", document, "sbCumInvoiceFCC", irm.field("irmFCC"), "sbCumInvoiceValueinFCC", 10, "mappedIRMAmountFCC", 10, "isVostro", "N", "isGstAvail", "N"));
-    row.put("gstinInvoiceNumber", null);
-    row.put("gstinInvoiceDate", null);
+    for (String name : List.of("gstinInvoiceNumber", "gstinInvoiceDate")) row.put(name, null);
     return row;
   }
 
@@ -96,8 +95,8 @@ public class BackOffice {
     Answer rows = get("/v1/filings/" + REF + "/rows");
     String number = rows.field("eBRCNumber");
     System.out.println("certified " + number + " rejected " + new String(rows.bytes()).replaceAll("(?s).*(ERR\\d+[^\"]*).*", "$1"));
-    Answer pdf;
-    while ((pdf = get("/v1/certificates/" + number + "/pdf")).status() != 200) Thread.sleep(1000);
+    Answer pdf = get("/v1/certificates/" + number + "/pdf");
+    for (; pdf.status() != 200; pdf = get("/v1/certificates/" + number + "/pdf")) Thread.sleep(1000);
     System.out.println("saved " + Files.write(Path.of(REF + ".pdf"), pdf.bytes()));
     // 3. Correct the rejected row: it alone, under the same reference.
     Answer corrected = post("/v1/filings/" + REF + "/correct", "{\"message\":" + message(row(irm, 1, REF + "-B")) + "}");

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,22 +22,7 @@ type object = map[string]any
 
 var ebrc, token, sandbox, ref = os.Getenv("EBRC"), os.Getenv("TOKEN"), os.Getenv("SANDBOX"), os.Getenv("REF")
 
-// ask answers status and body; a problem is an answer too. After 429 and 503 the same request is repeated.
-func ask(method, address, kind string, body []byte) (int, object, []byte) {
-	for {
-		request := try(http.NewRequest(method, address, bytes.NewReader(body)))
-		request.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {kind}, "Prefer": {"wait=60"}}
-		answer := try(http.DefaultClient.Do(request))
-		content, read := try(io.ReadAll(answer.Body)), object{}
-		answer.Body.Close()
-		if answer.StatusCode != 429 && answer.StatusCode != 503 {
-			_ = json.Unmarshal(content, &read) // A PDF is none.
-			return answer.StatusCode, read, content
-		}
-		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
-		time.Sleep(time.Duration(max(seconds, 1)) * time.Second)
-	}
-}
+const ends = "certified partly_certified rejected needs_correction abandoned awaiting_approval needs_credentials"
 
 func try[T any](value T, err error) T {
 	if err != nil {
@@ -47,7 +31,25 @@ func try[T any](value T, err error) T {
 	return value
 }
 
-func get(path string) object { _, body, _ := ask("GET", ebrc+path, "application/json", nil); return body }
+// ask answers status and body; a problem is an answer too. After 429 and 503 the same request is repeated.
+func ask(method, address, kind string, body []byte) (int, object, []byte) {
+	for {
+		request := try(http.NewRequest(method, address, bytes.NewReader(body)))
+		request.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {kind}, "Prefer": {"wait=60"}}
+		answer, read := try(http.DefaultClient.Do(request)), object{}
+		content := try(io.ReadAll(answer.Body))
+		if answer.StatusCode != 429 && answer.StatusCode != 503 {
+			_ = json.Unmarshal(content, &read) // A PDF is none.
+			return answer.StatusCode, read, content
+		}
+		time.Sleep(5 * time.Second) // Retry-After says how long at least.
+	}
+}
+
+func get(path string) object {
+	_, body, _ := ask("GET", ebrc+path, "", nil)
+	return body
+}
 
 func post(address string, body any) (int, object) {
 	status, answer, _ := ask("POST", address, "application/json", try(json.Marshal(body)))
@@ -56,22 +58,17 @@ func post(address string, body any) (int, object) {
 
 // ended waits until a filing ends, or needs somebody.
 func ended(reference string) any {
-	for {
-		filing := get("/v1/filings/" + url.PathEscape(reference))
-		switch filing["state"] {
-		case "certified", "partly_certified", "rejected", "needs_correction", "abandoned", "awaiting_approval", "needs_credentials":
-			return filing["state"]
-		}
-		if filing["asked"] == true {
-			return filing["state"]
-		}
+	filing := get("/v1/filings/" + url.PathEscape(reference))
+	if filing["asked"] == true || strings.Contains(" "+ends+" ", fmt.Sprintf(" %v ", filing["state"])) {
+		return filing["state"]
 	}
+	return ended(reference)
 }
 
 // row maps a remittance to an invoice. The fields of the IRM have the same names.
 func row(irm object, serial int, document string) object {
-	mapping := object{"serialNo": serial, "uploadType": 103, "branchSlNo": 0, "irmRemitAmtFCC": json.Number(irm["irmRemitAmtFCC"].(string)),
-		"sbCumInvoiceNumber": document, "sbCumInvoiceDate": "2026-05-15", "portCode": "INBLR4", "billNo": document, "sbCumInvoiceFCC": irm["irmFCC"],
+	mapping := object{"serialNo": serial, "uploadType": 103, "branchSlNo": 0, "sbCumInvoiceNumber": document, "sbCumInvoiceDate": "2026-05-15",
+		"irmRemitAmtFCC": json.Number(irm["irmRemitAmtFCC"].(string)), "portCode": "INBLR4", "billNo": document, "sbCumInvoiceFCC": irm["irmFCC"],
 		"sbCumInvoiceValueinFCC": 10, "mappedIRMAmountFCC": 10, "isVostro": "N", "isGstAvail": "N"}
 	for _, name := range strings.Fields("irmIfscCode irmAdCode irmNumber irmDt irmFCC irmPurposeCode") {
 		mapping[name] = irm[name]
@@ -85,49 +82,34 @@ func filing(reference string, rows ...object) object {
 }
 
 // verified says whether a webhook is ours (Standard Webhooks). While a secret is rotated there are two signatures.
-func verified(secret string, head http.Header, body []byte) bool {
-	id, at := head.Get("Webhook-Id"), head.Get("Webhook-Timestamp")
-	if seconds, err := strconv.ParseInt(at, 10, 64); err != nil || time.Since(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
-		return false
-	}
+func verified(secret string, head http.Header, body []byte) (ours bool) {
+	at, _ := strconv.ParseInt(head.Get("Webhook-Timestamp"), 10, 64)
 	mac := hmac.New(sha256.New, try(base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))))
-	fmt.Fprintf(mac, "%s.%s.%s", id, at, body)
-	own, isOurs := "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)), false
+	fmt.Fprintf(mac, "%s.%d.%s", head.Get("Webhook-Id"), at, body)
 	for _, given := range strings.Fields(head.Get("Webhook-Signature")) {
-		isOurs = isOurs || hmac.Equal([]byte(own), []byte(given))
+		ours = ours || hmac.Equal([]byte("v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil))), []byte(given))
 	}
-	return isOurs
+	return ours && time.Since(time.Unix(at, 0)).Abs() < 5*time.Minute
 }
 
-func main() {
-	// 1. Onboard, with the password of the portal; it goes to a vault.
-	one := "/v1/exporters/accounts@kaveri.example"
-	post(ebrc+"/v1/exporters", object{"name": "Kaveri Softworks", "email": "accounts@kaveri.example", "iec": "AAKCK7719P", "username": "kaveri.softworks", "password": "Kaveri@Soft9"})
-	for get(one)["state"] != "ready" {
-		time.Sleep(time.Second)
+func main() { // 1. Onboard, with the password of the portal; it goes to a vault.
+	one, login := "/v1/exporters/accounts@kaveri.example", object{"username": "kaveri.softworks", "password": "Kaveri@Soft9"}
+	login["name"], login["email"], login["iec"] = "Kaveri Softworks", "accounts@kaveri.example", "AAKCK7719P"
+	for post(ebrc+"/v1/exporters", login); get(one)["state"] != "ready"; time.Sleep(time.Second) {
 	}
-	var irm object
-	for _, each := range get(one + "/irms?free=true")["items"].([]any) {
-		if irm == nil && each.(object)["irmFCC"] == "USD" {
-			irm = each.(object)
-		}
-	}
+	irm := get(one + "/irms?free=true")["items"].([]any)[0].(object)
 	// 2. File two rows. The sandbox is told to reject one of them, once.
-	if sandbox != "" {
-		post(sandbox+"/outcomes", object{"match": object{"document": ref + "-B"}, "processingStatus": "Errored", "errorDetails": []string{"ERR36: Declaration flag"}, "times": 1})
-	}
+	post(sandbox+"/outcomes", object{"match": object{"document": ref + "-B"}, "processingStatus": "Errored", "errorDetails": []string{"ERR36: Declaration flag"}, "times": 1})
 	status, _ := post(ebrc+"/v1/filings", filing(ref, row(irm, 1, ref+"-A"), row(irm, 2, ref+"-B")))
-	fmt.Println("filed", status)
-	fmt.Println("ended", ended(ref))
+	fmt.Println("filed", status, "\nended", ended(ref))
 	rows := get("/v1/filings/" + ref + "/rows")["items"].([]any)
 	number := rows[0].(object)["eBRCNumber"]
 	fmt.Println("certified", number, "rejected", rows[1].(object)["errors"])
-	for saved := false; !saved; time.Sleep(time.Second) {
-		if status, _, pdf := ask("GET", fmt.Sprintf("%s/v1/certificates/%v/pdf", ebrc, number), "", nil); status == 200 {
-			saved = os.WriteFile(ref+".pdf", pdf, 0o600) == nil
-		}
+	pdf := []byte{}
+	for status = 0; status != 200; time.Sleep(time.Second) {
+		status, _, pdf = ask("GET", fmt.Sprintf("%s/v1/certificates/%v/pdf", ebrc, number), "", nil)
 	}
-	fmt.Println("saved", ref+".pdf")
+	fmt.Println("saved", ref+".pdf", os.WriteFile(ref+".pdf", pdf, 0o600) == nil)
 	// 3. Correct the rejected row: it alone, under the same reference.
 	status, _ = post(ebrc+"/v1/filings/"+ref+"/correct", object{"message": filing(ref, row(irm, 1, ref+"-B"))["message"]})
 	fmt.Println("corrected", status, ended(ref))
@@ -136,30 +118,25 @@ func main() {
 	_, held := post(ebrc+"/v1/filings", filing(ref+"-2", row(irm, 1, ref+"-A"), row(irm, 2, ref+"-B")))
 	fmt.Println(taken["code"], held["code"])
 	// 5. A workbook: a form with a file. A .csv with the names of the message's fields is one too.
-	var form bytes.Buffer
-	var head, line []string
+	head, line, form, part := "gstinInvoiceNumber,gstinInvoiceDate", ",", "", "--mark\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%v\r\n"
 	for name, value := range row(irm, 1, ref+"-D") {
-		head, line = append(head, name), append(line, fmt.Sprint(value))
+		head, line = name+","+head, fmt.Sprint(value)+","+line
 	}
-	writer := multipart.NewWriter(&form)
-	for name, value := range map[string]string{"exporter": "accounts@kaveri.example", "reference": ref + "-W", "declaration": "Y"} {
-		_ = writer.WriteField(name, value)
+	fields := object{"exporter": login["email"], "reference": ref + "-W", "declaration": "Y", `file"; filename="july.csv`: head + "\r\n" + line}
+	for name, value := range fields {
+		form += fmt.Sprintf(part, name, value)
 	}
-	fmt.Fprintf(try(writer.CreateFormFile("file", "july.csv")), "%s,gstinInvoiceNumber,gstinInvoiceDate\r\n%s,,", strings.Join(head, ","), strings.Join(line, ","))
-	writer.Close()
-	status, _, _ = ask("POST", ebrc+"/v1/filings", writer.FormDataContentType(), form.Bytes())
+	status, _, _ = ask("POST", ebrc+"/v1/filings", "multipart/form-data; boundary=mark", []byte(form+"--mark--\r\n"))
 	fmt.Println("workbook", status, ended(ref+"-W"))
 	// 6. Be told. The workers have to be allowed to reach this machine: EBRC_WEBHOOK_HOSTS=127.0.0.1
-	listener, secret := try(net.Listen("tcp", "127.0.0.1:0")), ""
-	go http.Serve(listener, http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
-		if !verified(secret, request.Header, try(io.ReadAll(request.Body))) {
-			answer.WriteHeader(401)
-		}
-	}))
+	listener := try(net.Listen("tcp", "127.0.0.1:0"))
 	_, hook := post(ebrc+"/v1/webhooks", object{"url": "http://" + listener.Addr().String() + "/"})
-	secret = hook["secret"].(string)
-	hooks := fmt.Sprintf("%s/v1/webhooks/%v", ebrc, hook["webhookId"])
-	_, tested := post(hooks+"/test", object{})
+	go http.Serve(listener, http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		ours := verified(hook["secret"].(string), request.Header, try(io.ReadAll(request.Body)))
+		answer.WriteHeader(map[bool]int{true: 204, false: 401}[ours])
+	}))
+	own := fmt.Sprintf("%s/v1/webhooks/%v", ebrc, hook["webhookId"])
+	_, tested := post(own+"/test", object{})
 	fmt.Println("webhook", tested["state"])
-	ask("DELETE", hooks, "application/json", nil)
+	ask("DELETE", own, "", nil)
 }

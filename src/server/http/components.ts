@@ -75,7 +75,7 @@ export function withComponents<T extends object>(document: T): T {
     const { [NAME]: name, [EXAMPLE]: example, ...unnamed } = value;
     const moved = Object.fromEntries(Object.entries(unnamed).map(([key, part]) => [key, move(part)]));
     if (typeof name !== 'string') return moved;
-    const { description, ...own } = { ...moved, ...(example !== undefined && { examples: [example] }) };
+    const { description, ...own }: JsonSchema = { ...moved, ...(example !== undefined && { examples: [example] }) };
     const shape = name === 'PushMessage' ? (move(messageSchema()) as JsonSchema) : own;
     if (schemas[name] && JSON.stringify(schemas[name]) !== JSON.stringify(shape)) {
       throw new Error(`Two shapes of the API have the name ${name}.`);

@@ -22,7 +22,6 @@ import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http
 import {
   asCursor,
   exporterName,
-  FILING_DATE,
   filingName,
   listOf,
   pageOf,
@@ -31,7 +30,7 @@ import {
   shownAsWritten,
   visible,
 } from '../http/fields';
-import { filingSchema, type FilingBody } from '../views/filing';
+import { filingEventSchema, filingSchema, rowSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema } from '../http/filing-source';
 
@@ -56,41 +55,6 @@ const filingInput = named(
     approval: z.boolean().optional().describe('waits for the approval of somebody else'),
   }),
   EXAMPLES.file,
-);
-
-const rowSchema = named(
-  'FilingRow',
-  z.object({
-    row: z.number().int(),
-    serialNo: z.number().int(),
-    irmNumber: z.string(),
-    sbCumInvoiceNumber: z.string(),
-    mappedIRMAmountFCC: z.string(),
-    currency: z.string(),
-    filingId: z.string(),
-    n: z.number().int().describe('the filing of the reference that has the row'),
-    state: z.string(),
-    eBRCNumber: z.string().nullable(),
-    eBRCDate: z.string().nullable().describe(FILING_DATE),
-    document: z.string().nullable().describe('file name of the certificate’s PDF in the document store'),
-    sha256: z.string().nullable(),
-    errors: z.array(z.string()),
-    correctedBy: z.string().nullable().describe('the filing that corrects the row'),
-  }),
-);
-
-const eventSchema = named(
-  'FilingEvent',
-  z.object({
-    id: z.string(),
-    filingId: z.string(),
-    n: z.number().int(),
-    at: z.string(),
-    kind: z.string(),
-    state: z.string().nullable(),
-    who: z.string().nullable(),
-    text: z.string(),
-  }),
 );
 
 const ofOne = z
@@ -215,7 +179,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     summary: 'What happened to a filing, oldest first',
     params: FILING,
     query: z.strictObject({ ...paging, n: ofOne }),
-    answers: { 200: { description: 'Events of the whole reference', schema: listOf(eventSchema) } },
+    answers: { 200: { description: 'Events of the whole reference', schema: listOf(filingEventSchema) } },
     async handle({ principal, params, query: { cursor, limit, n } }) {
       const scope = await scopeOf(principal, params.filing, n);
       const after = readCursor(cursor, z.string().regex(/^\d{1,18}$/));

@@ -9,6 +9,7 @@ import { summaryOf } from '../../ledger/views/lists';
 import { countRows } from '../../ledger/views/rows';
 import { evidenceNames } from '../../ledger/views/views';
 import type { EbrcReaderDependencies } from '../../starter/dependencies';
+import { FILING_DATE } from '../http/fields';
 import { findingsInApiTerms, inApiTerms } from '../http/problem';
 
 const count = z.number().int();
@@ -59,6 +60,41 @@ export const filingSchema = named(
     links: z.record(z.string(), z.string()),
   }),
   EXAMPLES.filing,
+);
+
+export const rowSchema = named(
+  'FilingRow',
+  z.object({
+    row: z.number().int(),
+    serialNo: z.number().int(),
+    irmNumber: z.string(),
+    sbCumInvoiceNumber: z.string(),
+    mappedIRMAmountFCC: z.string(),
+    currency: z.string(),
+    filingId: z.string(),
+    n: z.number().int().describe('the filing of the reference that has the row'),
+    state: z.string(),
+    eBRCNumber: z.string().nullable(),
+    eBRCDate: z.string().nullable().describe(FILING_DATE),
+    document: z.string().nullable().describe('file name of the certificate’s PDF in the document store'),
+    sha256: z.string().nullable(),
+    errors: z.array(z.string()),
+    correctedBy: z.string().nullable().describe('the filing that corrects the row'),
+  }),
+);
+
+export const filingEventSchema = named(
+  'FilingEvent',
+  z.object({
+    id: z.string(),
+    filingId: z.string(),
+    n: z.number().int(),
+    at: z.string(),
+    kind: z.string(),
+    state: z.string().nullable(),
+    who: z.string().nullable(),
+    text: z.string(),
+  }),
 );
 
 export type FilingBody = z.infer<typeof filingSchema>;

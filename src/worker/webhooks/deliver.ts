@@ -48,8 +48,10 @@ export async function deliverWebhooks(deps: DeliveryDependencies, signal: AbortS
     return (await connection.query<{ done: boolean }>(statement, [id])).rows[0]?.done ?? false;
   };
   const tell = async (id: string) => {
+    // Opened once for all that is due now.
+    const opened = new Map<string, string>();
     try {
-      while (!over.aborted && (await tellNext(deps, id, over)));
+      while (!over.aborted && (await tellNext(deps, { id, opened }, over)));
     } catch (error) {
       if (!over.aborted) logger.warn({ err: error }, 'a webhook could not be told; it is told again');
     } finally {
@@ -80,9 +82,16 @@ export async function deliverWebhooks(deps: DeliveryDependencies, signal: AbortS
   }
 }
 
+interface Endpoint {
+  id: string;
+  /** Its address and secrets, by their references in the vault. */
+  opened: Map<string, string>;
+}
+
 /** Tries one delivery. @returns whether another one may be due */
-async function tellNext(deps: DeliveryDependencies, webhookId: string, signal: AbortSignal): Promise<boolean> {
+async function tellNext(deps: DeliveryDependencies, endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {
   const { pool, mode } = deps;
+  const { id: webhookId } = endpoint;
   const delivery = await nextDelivery(pool, webhookId);
   if (!delivery) return false;
   if (delivery.ownerGone && delivery.kind !== 'test') {
@@ -94,7 +103,7 @@ async function tellNext(deps: DeliveryDependencies, webhookId: string, signal: A
     await dropDelivery(pool, delivery);
     return true;
   }
-  const answer = await sendTo(deps, webhookId, { delivery, body, signal });
+  const answer = await sendTo(deps, endpoint, { delivery, body, signal });
   // It may have arrived; who delivers next sends it again.
   if (signal.aborted) return false;
   const { status, problem } = answer;
@@ -122,11 +131,15 @@ async function bodyOf({ pool, mode }: DeliveryDependencies, delivery: Delivery):
 
 async function sendTo(
   { pool, mode, vault, sender }: DeliveryDependencies,
-  webhookId: string,
+  { id: webhookId, opened }: Endpoint,
   { delivery, body, signal }: { delivery: Delivery; body: string; signal: AbortSignal },
 ): Promise<Answer> {
   const { addressRef, secretRef, previousRef, messageId } = delivery;
-  const open = (ref: string) => vault.openForWebhook(pool, ref, mode, webhookId);
+  const open = async (ref: string) => {
+    const text = opened.get(ref) ?? (await vault.openForWebhook(pool, ref, mode, webhookId));
+    opened.set(ref, text);
+    return text;
+  };
   try {
     const secrets = await Promise.all([secretRef, ...(previousRef === null ? [] : [previousRef])].map(open));
     return await sender.send(await open(addressRef), { messageId, body, secrets }, signal);
