@@ -85,7 +85,7 @@ export async function addWebhook(
 
 const isTemplate = (text: string): text is WebhookTemplate => (WEBHOOK_TEMPLATES as readonly string[]).includes(text);
 
-/** Makes a new secret; requests are signed with the one before too, for a day. @throws RefusedError `unknown_webhook` */
+/** Makes a new secret; requests are signed with the old one too for a day. @throws RefusedError `unknown_webhook` */
 export async function rotateWebhook(
   caller: Caller,
   { webhookId, by }: { webhookId: string; by: string },

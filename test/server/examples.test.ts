@@ -62,7 +62,10 @@ const DOES = [
 
 it.each(PROGRAMS)('$file does what a back office does', async ({ file, tools, command: [command = '', ...args] }) => {
   const missing = tools.filter((tool) => !has(tool));
-  if (missing.length > 0) return console.warn(`${file} was not run: ${missing.join(', ')} is missing`);
+  if (missing.length > 0) {
+    process.stderr.write(`${file} was not run: ${missing.join(', ')} is missing.\n`);
+    return;
+  }
   const ref = `EX-${file.replace(/\W/gu, '').slice(-7).toUpperCase()}`;
   const env = {
     ...cleanEnvironment({ EBRC: stage.url, TOKEN: token, SANDBOX: stage.sandbox.controlUrl, REF: ref }),

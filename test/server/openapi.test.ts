@@ -1,4 +1,4 @@
-/** A stranger codes from the description alone: every shape has a name, examples are taken, a generated client compiles. */
+/** A stranger codes from the description: every shape has a name, examples are taken, a generated client compiles. */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

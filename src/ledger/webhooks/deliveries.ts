@@ -139,7 +139,7 @@ export async function recordTaken(db: Queryable, { id }: Pick<Delivery, 'id'>, s
   );
 }
 
-/** Records that a delivery failed. @returns whether the endpoint has only failed for so long that it has to be paused */
+/** Records that a delivery failed. @returns whether the endpoint has only failed for so long that it is paused */
 export async function recordFailed(db: Queryable, { id }: Pick<Delivery, 'id'>, outcome: Outcome): Promise<boolean> {
   const { verdict, status, problem, againInMs, endpointInMs } = outcome;
   const { rows } = await db.query<{ only: boolean }>(
