@@ -12,7 +12,7 @@ import { once } from '../../domain/values';
 interface AnswerDescription {
   description: string;
   schema?: z.ZodType;
-  /** The media type, if it is not JSON. */
+  /** The media type of what is not JSON; without a schema and this there is no body. */
   type?: string;
 }
 
@@ -62,9 +62,10 @@ export function describeRoute<P extends z.ZodType, Q extends z.ZodType, B extend
   };
 }
 
-function answerOf({ description, schema, type = JSON_TYPE }: AnswerDescription, name: string): unknown {
-  const content = schema ? nameJson(`${name}Answer`, jsonSchema(schema)) : { type: 'string', contentMediaType: type };
-  return { description, content: { [type]: { schema: content } } };
+function answerOf({ description, schema, type }: AnswerDescription, name: string): unknown {
+  if (schema)
+    return { description, content: { [JSON_TYPE]: { schema: nameJson(`${name}Answer`, jsonSchema(schema)) } } };
+  return { description, ...(type && { content: { [type]: { schema: { type: 'string', contentMediaType: type } } } }) };
 }
 
 /** The problems of a route: as all are, with the codes that this one has. */
