@@ -20,7 +20,7 @@ export interface FeedEvent {
   position: string;
 }
 
-/** SQL: the data of event `e` as it is told, with the head of its filing's chain: who keeps it can prove a later change. */
+/** SQL: the data of event `e` as it is told, with its hash in the chain: who keeps it can prove a later change. */
 export const TOLD = (e: string) =>
   `(CASE WHEN ${e}.hash IS NULL THEN ${e}.data ELSE ${e}.data || jsonb_build_object('chain', encode(${e}.hash, 'hex')) END)`;
 

@@ -49,7 +49,11 @@ export function countingVault(vault: Vault, metrics: Metrics): Vault {
       }
     };
   };
-  return { ...vault, open: counted(vault.open), openForWebhook: counted(vault.openForWebhook) };
+  return {
+    ...vault,
+    open: counted((...args: Parameters<Vault['open']>) => vault.open(...args)),
+    openForWebhook: counted((...args: Parameters<Vault['openForWebhook']>) => vault.openForWebhook(...args)),
+  };
 }
 
 /** The error's code as a label. Our codes and PostgreSQL's are short; other texts must not become labels. */

@@ -5,7 +5,7 @@ import type { Queryable } from '../pool';
 const NEEDED = `(EXISTS (SELECT FROM credential_versions v WHERE v.secret_ref = s.secret_ref) OR
   EXISTS (SELECT FROM webhooks w WHERE s.secret_ref IN (w.address_ref, w.secret_ref, w.previous_ref)))`;
 
-/** Old secrets without a version or webhook. Until it is assigned, a secret belongs to a workflow that may still need it. */
+/** Old secrets without a version or webhook. Until it is assigned, one belongs to a workflow that may still need it. */
 export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: number) {
   const { rows } = await db.query<{
     secretRef: string;
