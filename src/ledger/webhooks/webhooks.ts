@@ -105,15 +105,10 @@ export async function rotateSecret(db: Queryable, filter: WebhookFilter & { webh
   return rows[0]?.endsAt ?? null;
 }
 
-/** Removes an endpoint with its deliveries and secrets. @returns whether there was one */
+/** Removes an endpoint with its deliveries; workers remove its secrets. @returns whether there was one */
 export async function removeWebhook(db: Queryable, filter: WebhookFilter & { webhookId: string }): Promise<boolean> {
-  const { rows } = await db.query<{ refs: string[] }>(
-    `DELETE FROM webhooks w WHERE ${IS_MEANT} RETURNING ARRAY[address_ref, secret_ref, previous_ref]::text[] AS refs`,
-    meant(filter),
-  );
-  if (!rows[0]) return false;
-  await db.query('DELETE FROM vault_secrets WHERE secret_ref = ANY($1::uuid[])', [rows[0].refs]);
-  return true;
+  const { rowCount } = await db.query(`DELETE FROM webhooks w WHERE ${IS_MEANT}`, meant(filter));
+  return rowCount === 1;
 }
 
 /** The position before an event, or before the first event from a time on; null: there is none. */

@@ -86,7 +86,7 @@ export const rowSchema = named(
 export const filingEventSchema = named(
   'FilingEvent',
   z.object({
-    id: z.string(),
+    id: z.string().describe('the same as in GET /v1/events, where it is in the feed'),
     filingId: z.string(),
     n: z.number().int(),
     at: z.string(),

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
+import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/orphans';
 import { listFindings } from '../../../src/ledger/findings';
 import {
   getWebhook,
@@ -147,7 +148,8 @@ it('pauses an endpoint that is gone at once, and tells it from any position agai
   await eventually(() => told()?.length === 6);
   expect(told()).toEqual([1, 1, 2, 3, 2, 3]);
   await removeWebhook(caller(), { webhookId, by: 'a test' });
-  expect(await ledger.select('SELECT * FROM vault_secrets')).toEqual([]);
+  const unused = (await orphanedSecrets(ledger.pool, 'test', 0)).map(({ secretRef }) => secretRef);
+  expect(await removeOrphanedSecrets(ledger.pool, unused)).toBe(2);
 });
 
 it('lets an endpoint that hangs, one that cuts and one that redirects delay nobody', async () => {
