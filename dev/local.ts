@@ -115,6 +115,8 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
       EBRC_POLL_MAX: '10s',
       // For the question of an unknown outcome within minutes.
       EBRC_SETTLE_AFTER: '2m',
+      // So that the programs of examples/ are told.
+      EBRC_WEBHOOK_HOSTS: '127.0.0.1,localhost',
       // The same folder for every program, wherever it is started.
       EBRC_DOCUMENTS: join(folder, 'documents'),
       ...(stack.temporal.uiUrl === null ? {} : { EBRC_TEMPORAL_UI: stack.temporal.uiUrl }),

@@ -55,6 +55,8 @@ export interface Config {
   token?: string;
   /** Where `ebrc serve` listens. */
   http: ListenAddress;
+  /** Hosts that webhooks may be sent to although their addresses are private. */
+  webhookHosts: readonly string[];
   /** Addresses that serve metrics and health; absent: not served. */
   observability: { metrics?: ListenAddress; health?: ListenAddress };
   /** Root of the receiver of traces, without a trailing slash; absent: no traces. */
@@ -112,6 +114,7 @@ const READERS = {
   quota: ({ read }) => readQuota(read),
   token: ({ read }) => ({ token: read.optional('EBRC_TOKEN') }),
   http: ({ read }) => ({ http: read.required('EBRC_HTTP') }),
+  webhooks: ({ read }) => ({ webhookHosts: read.optional('EBRC_WEBHOOK_HOSTS') ?? [] }),
   observability: ({ read }) => ({ observability: readObservability(read) }),
   traces: ({ read }) => readTraces(read),
   deployment: ({ read, whole }) => readDeployment(read, { whole }),

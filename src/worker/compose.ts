@@ -37,6 +37,8 @@ import {
 } from './jobs';
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
+import { deliverWebhooks } from './webhooks/deliver';
+import { createWebhookSender } from './webhooks/send';
 
 export function compose(args: {
   config: Config;
@@ -115,6 +117,8 @@ export function compose(args: {
       }),
     extraction,
   };
+  const sender = createWebhookSender({ hosts: config.webhookHosts });
+  const webhooks = { pool, mode: config.mode, vault: deps.vault, sender, logger };
   const documentStore = watchDocumentStore({ pool, documents: deps.documents, metrics });
   const vaultKey = vaultKeyJob(deps);
   const runs = { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger };
@@ -152,6 +156,12 @@ export function compose(args: {
             everyMs: 1_000,
             run: (signal) => relayEvents(pool, signal),
           },
+          {
+            id: 'webhooks',
+            name: 'tell endpoints what happened',
+            everyMs: 1_000,
+            run: (signal) => deliverWebhooks(webhooks, signal),
+          },
           secretSweepJob({ pool, client, mode: config.mode, logger }),
           comparisonJob({ ...runs, settleAfterMs }),
           ...sweepJobs(runs, (swept) => observeSweep(metrics, swept)),
@@ -171,6 +181,7 @@ export function compose(args: {
     close: async () => {
       await Promise.all([workbooks.close(), reports.close()]);
       await api.close();
+      await sender.close();
       await extraction?.api.close();
       await budget.close();
       await audit.close();

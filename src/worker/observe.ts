@@ -40,16 +40,20 @@ export function budgetMetrics(
 
 /** Wraps a vault to count secrets that cannot be decrypted. */
 export function countingVault(vault: Vault, metrics: Metrics): Vault {
-  return {
-    ...vault,
-    open: async (...args) => {
+  const counted = <A extends unknown[], T>(open: (...args: A) => Promise<T>) => {
+    return async (...args: A): Promise<T> => {
       try {
-        return await vault.open(...args);
+        return await open(...args);
       } catch (error) {
         metrics.count('ebrc_vault_failures', { reason: codeOf(error) });
         throw error;
       }
-    },
+    };
+  };
+  return {
+    ...vault,
+    open: counted((...args: Parameters<Vault['open']>) => vault.open(...args)),
+    openForWebhook: counted((...args: Parameters<Vault['openForWebhook']>) => vault.openForWebhook(...args)),
   };
 }
 

@@ -111,6 +111,7 @@ describe('a configuration that works', () => {
         connectionOptions: expect.objectContaining({ address: '127.0.0.1:7233' }),
       },
       taskQueue: 'ebrc',
+      webhookHosts: [],
       cachedWorkflows: 50,
       documents: resolve('documents'),
       poll: { firstMs: 15 * 60_000, minMs: 2 * 60_000, maxMs: 15 * 60_000 },

@@ -37,17 +37,22 @@ async function sideOf(who: typeof KAVERI, reference: string, document: string): 
      OVERRIDING SYSTEM VALUE VALUES ($3, 'test', $1, $1, 'status_changed', $2, 'x', now(), now()) RETURNING finding_id AS id`,
     [who.iec, exporter, who === KAVERI ? 7_700_001 : 7_700_002],
   );
+  const { body: hook } = await ask<{ webhookId: string }>('POST', '/v1/webhooks', { url: 'https://203.0.113.7/told' });
+  const webhook = hook.webhookId;
+  expect(webhook).toMatch(/./u);
   const [{ irmNumber } = { irmNumber: '' }] = message.ebrcBulkGenDtos;
   const { filingId, contentHash, requestId, dgftAckId } = filed;
-  const tells = [exporter, who.email, who.name, who.iec, filingId, reference, number, contentHash, requestId];
+  const tells = [exporter, who.email, who.name, who.iec, filingId, reference, number, contentHash, requestId, webhook];
   return {
-    ...{ exporter, email: who.email, filing: reference, number, id: made[0]?.id ?? '', token, message },
+    ...{ exporter, email: who.email, filing: reference, number, id: made[0]?.id ?? '', webhook },
+    ...{ token, message },
     tells: [...tells, dgftAckId, String(irmNumber), document].filter((each) => each !== null),
   };
 }
 
 const nothing = (): Names => ({
   ...{ exporter: randomUUID(), email: 'nobody@x.example', filing: 'JULY-NOBODY', number: 'NONE123', id: '999999999' },
+  webhook: randomUUID(),
 });
 
 type Asking = Awaited<ReturnType<typeof everyRoute>>[number] & { search?: string };

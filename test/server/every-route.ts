@@ -16,6 +16,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   resolveFiling: { as: 'not-filed', note: 'x' },
   abandonFiling: { note: 'x' },
   acknowledgeFinding: { note: 'x' },
+  addWebhook: { url: 'https://erp.example/hook' },
 };
 
 /** What stands in paths and bodies. */
@@ -25,9 +26,17 @@ export interface Names {
   filing: string;
   number: string;
   id: string;
+  webhook: string;
 }
 
-const NAMES: Names = { exporter: KAVERI.email, email: 'other@x.example', filing: 'NONE', number: 'EBRC1', id: '1' };
+const NAMES: Names = {
+  exporter: KAVERI.email,
+  email: 'other@x.example',
+  filing: 'NONE',
+  number: 'EBRC1',
+  id: '1',
+  webhook: 'aaaaaaaa-0000-4000-8000-000000000009',
+};
 
 /** @param given what stands in paths, and the message of what is filed or checked */
 export async function everyRoute(

@@ -58,12 +58,12 @@ it('files, waits for the end, and answers rows, certificates and PDFs', async ()
   expect((await listed(sbCumInvoiceNumber)).body.items).toEqual([one.body]);
   expect((await listed('no such document')).body.items).toEqual([]);
   // Filing dates are ISO dates here, however the service writes them.
-  const irms = await stage.ask<{ items: { irmIssueDate: string; remittanceDate: string }[] }>(
+  const irms = await stage.ask<{ items: { irmDt: string; remittanceDate: string }[] }>(
     'GET',
     `/v1/exporters/${exporterId}/irms?limit=1`,
   );
-  const { irmIssueDate, remittanceDate } = irms.body.items[0] ?? {};
-  const days = [row?.eBRCDate, one.body['eBRCDate'], irmIssueDate, remittanceDate];
+  const { irmDt, remittanceDate } = irms.body.items[0] ?? {};
+  const days = [row?.eBRCDate, one.body['eBRCDate'], irmDt, remittanceDate];
   for (const day of days) expect(day).toMatch(/^\d{4}-\d{2}-\d{2}$/u);
   const pdf = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}/pdf`);
   const sha256 = createHash('sha256').update(pdf.bytes).digest();

@@ -82,6 +82,10 @@ const FINDINGS = {
     null,
     'Two IECs are shown for this exporter. Find out at the portal which is right before anything else is filed.',
   ],
+  webhook_paused: [
+    null,
+    'This endpoint is told nothing any more. See what it answers (ebrc webhooks list ID), mend it, then: ebrc webhooks replay ID.',
+  ],
   ledger_went_back: [
     null,
     'Temporal knows something that this ledger lacks: it went back, and nothing is sent. See `ebrc ledger status`.',
@@ -103,7 +107,7 @@ const OF_FILINGS_AND_EXPORTERS: readonly FindingKind[] = [
     'accepted_twice',
     'record_contradicts',
   ] as const),
-  ...(['iec_differs', 'ledger_went_back'] as const),
+  ...(['iec_differs', 'webhook_paused', 'ledger_went_back'] as const),
 ];
 
 /** Whether a kind is about a certificate, IRM or document of a company, whose names are unique only within it. */

@@ -12,6 +12,7 @@ import { addCertificateCommands, addEvidenceCommand, addListCommand, addShowComm
 import { addOperatorCommands, addResumeCommand } from './commands/filings/operate';
 import { addInvoiceCommands, addReconcileCommands, addReportCommand } from './commands/operations/reconcile';
 import { addPrincipalCommands, addKeysCommand, addVaultCommand } from './commands/operations/principals';
+import { addWebhookCommands } from './commands/operations/webhooks';
 import { EXIT, UsageError, type ExitCode } from '../errors';
 import { createTerminal, type Streams, type Terminal } from './terminal';
 import { printableLines } from '../../domain/text';
@@ -162,6 +163,7 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addKeysCommand,
     addServeCommand,
     addPrincipalCommands,
+    addWebhookCommands,
     addDeployCommand,
     addCodecServerCommand,
     addSandboxCommand,

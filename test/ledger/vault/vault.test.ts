@@ -5,9 +5,8 @@ import {
   discard,
   handIn,
   type SecretUse,
-  orphanedSecrets,
-  removeOrphanedSecrets,
 } from '../../../src/ledger/vault/vault';
+import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/orphans';
 import { useTestDatabase } from '../../support/postgres';
 
 const PASSWORD = 'S3cret-Password-42';
