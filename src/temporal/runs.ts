@@ -2,6 +2,7 @@
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { Client } from '@temporalio/client';
 import { filingName, searchAttributes, type Mode } from '../domain/names';
+import { retriedCalls, type RetriedCall } from './failing';
 import { isGrpcStatus } from './grpc-status';
 
 /** The workflow type and the one signal of filings. */
@@ -110,6 +111,7 @@ export interface RunStatus {
   taskAttempt: number;
   /** The task queue on which it runs. */
   taskQueue?: string;
+  calls: RetriedCall[];
 }
 
 /** Describes the newest run of a workflow id, because lists lag behind. @throws whatever is not "not found" */
@@ -118,9 +120,10 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
     const { status, taskQueue, raw } = await temporal.workflow.getHandle(workflowId).describe();
     // An unknown status counts as running, because nothing may be concluded from it.
     const known = STATUS[status.name as keyof typeof STATUS] ?? 'running';
-    return { status: known, taskQueue, taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0 };
+    const calls = await retriedCalls(temporal, raw.pendingActivities ?? []);
+    return { status: known, taskQueue, taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0, calls };
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return { status: 'gone', taskAttempt: 0 };
+    if (error instanceof WorkflowNotFoundError) return { status: 'gone', taskAttempt: 0, calls: [] };
     throw error;
   }
 }

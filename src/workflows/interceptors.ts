@@ -1,5 +1,9 @@
 /** The workflow interceptors; the SDK creates them for each workflow execution. */
-import type { WorkflowInterceptors, WorkflowOutboundCallsInterceptor } from '@temporalio/workflow';
+import {
+  type WorkflowInboundCallsInterceptor,
+  type WorkflowInterceptors,
+  type WorkflowOutboundCallsInterceptor,
+} from '@temporalio/workflow';
 
 /** Runs one local activity at a time: a replay may resolve two in one activation, which is not deterministic. */
 class OneLocalStepAtATime implements WorkflowOutboundCallsInterceptor {
@@ -12,6 +16,19 @@ class OneLocalStepAtATime implements WorkflowOutboundCallsInterceptor {
   };
 }
 
+/** Names the class of an error that fails a workflow task: Temporal keeps its message alone. */
+class NamedErrors implements WorkflowInboundCallsInterceptor {
+  execute: NonNullable<WorkflowInboundCallsInterceptor['execute']> = async (input, next) => {
+    try {
+      return await next(input);
+    } catch (error) {
+      if (error instanceof TypeError || error instanceof ReferenceError)
+        error.message = `${error.name}: ${error.message}`;
+      throw error;
+    }
+  };
+}
+
 export function interceptors(): WorkflowInterceptors {
-  return { outbound: [new OneLocalStepAtATime()] };
+  return { inbound: [new NamedErrors()], outbound: [new OneLocalStepAtATime()] };
 }
