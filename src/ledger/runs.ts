@@ -18,6 +18,8 @@ export interface OpenFiling {
   /** An attempt may have arrived, or has a request without its outcome. */
   maybeFiled: boolean;
   closed: boolean;
+  rows: number;
+  exporterName: string | null;
   /** What was found about its run and is not over. */
   problems: RunProblemKind[];
 }
@@ -28,7 +30,8 @@ export const RUN_FINDINGS = `findings w WHERE w.filing_id = f.filing_id AND w.cl
 const COLUMNS = `filing_id AS "filingId", workflow_id AS "workflowId", mode, exporter_id AS "exporterId", iec, reference, n, state,
   EXISTS (SELECT FROM attempts a WHERE a.filing_id = f.filing_id
     AND (a.verdict IN (${sqlWords(MAYBE_FILED)}) OR a.request_id IS NOT NULL)) AS "maybeFiled",
-  closed_at IS NOT NULL AS closed, ARRAY(SELECT w.kind FROM ${RUN_FINDINGS}) AS problems`;
+  closed_at IS NOT NULL AS closed, (SELECT count(*) FROM filing_rows r WHERE r.filing_id = f.filing_id)::integer AS rows,
+  (SELECT name FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterName", ARRAY(SELECT w.kind FROM ${RUN_FINDINGS}) AS problems`;
 
 /** One filing, open or not, by its id; null: the ledger lacks it. */
 export async function filingForRun(db: Queryable, filingId: string): Promise<OpenFiling | null> {

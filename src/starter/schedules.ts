@@ -62,6 +62,8 @@ function optionsOf(
       workflowId: `schedule/${mode}/${planned.id}`,
       taskQueue,
       args: [{ ...planned.input, mode }],
+      staticSummary: `${planned.workflowType}, by schedule ${planned.id}`,
+      staticDetails: `${planned.cron}, ${planned.timezone}, ${mode} mode. Change it in schedules.yaml: \`ebrc schedules apply\`.`,
     },
   };
 }

@@ -1,5 +1,4 @@
 import type { Client } from '@temporalio/client';
-import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import pino from 'pino';
 import { listFilings } from '../../src/ledger/filings/lists';
 import type { OpenFiling } from '../../src/ledger/runs';
@@ -10,6 +9,7 @@ import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { recordFilingByHand } from '../support/recorded-filing';
 import { useDevServer } from '../support/temporal';
+import { startBuild, type Build } from './support/builds';
 
 const filing = (maybeFiled: boolean) => ({ reference: 'R', n: 1, maybeFiled }) as OpenFiling;
 const judge = (maybeFiled: boolean, status: string, more: Partial<RunStatus> = {}) =>
@@ -94,25 +94,8 @@ describe('a sweep', () => {
     expect(await problems()).toEqual([]);
   });
 
-  /** `fileRemittances` that waits to be poked, or breaks; each bundle is a build. */
-  const build = async (export_: 'waits' | 'sleeps' | 'breaks', queue: string) => {
-    const bundle = await bundleWorkflowCode({
-      workflowsPath: require.resolve(`./support/builds/${export_}`),
-      logger: new DefaultLogger('ERROR'),
-      workflowInterceptorModules: [require.resolve('../../src/workflows/interceptors')],
-    });
-    const worker = await Worker.create({
-      connection: await server.connectNative(),
-      taskQueue: queue,
-      workflowBundle: bundle,
-      maxCachedWorkflows: 0,
-    });
-    const running = worker.run();
-    let stopped: Promise<void> | undefined;
-    const stop = () => {
-      stopped ??= (worker.shutdown(), running);
-      return stopped;
-    };
+  const build = async (which: Build, queue: string) => {
+    const stop = await startBuild(server, which, queue);
     stops.push(stop);
     return stop;
   };
