@@ -6,13 +6,6 @@ import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
 import type { ExtractDocumentInput, ExtractDocumentResult } from '../assistant/extraction/contracts';
 import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contracts';
 
-/** Removes old findings and runs of reconciliations, on a schedule. Filings and their events are kept. */
-export async function maintainLedger(): Promise<{
-  removed: Record<string, number>;
-}> {
-  return { removed: await calls('document', 'Remove old ledger data').pruneLedger() };
-}
-
 /** Writes the daily report into the document store, on a schedule. The result names the document. */
 export async function dailyReport(given: DailyReportInput): Promise<DailyReportResult> {
   const input = needInput('dailyReport', given);

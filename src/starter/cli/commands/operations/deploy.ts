@@ -154,7 +154,7 @@ export function addSchedulesCommand(program: Command, bind: Bind): void {
     .command('schedules')
     .summary('create, show or remove the schedules')
     .description(
-      'Create, show or remove the schedules on Temporal: IRM refresh, reconciliation, PDF healing, the daily report, pruning.',
+      'Create, show or remove the schedules on Temporal: IRM refresh, reconciliation, overdue filings, PDF healing, the daily report.',
     )
     .addArgument(new Argument('<action>').choices(['apply', 'list', 'delete']))
     .addHelpText('after', SCHEDULES_HELP)
