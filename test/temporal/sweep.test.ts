@@ -79,6 +79,9 @@ describe('a sweep', () => {
       reported: expect.arrayContaining([unsent.filingId, ended.filingId]) as string[],
     });
     expect(await describeRun(temporal, sent.workflowId)).toMatchObject({ status: 'running' });
+    const shown = await temporal.workflow.getHandle(sent.workflowId).describe();
+    expect(await shown.staticSummary()).toBe('1 row, N, sent');
+    expect(await shown.staticDetails()).toContain('ebrc show sent');
     expect(await problems()).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ filing_id: unsent.filingId, text: expect.stringContaining('ebrc resume unsent') }),
