@@ -138,7 +138,7 @@ class Sweep {
 
   /**
    * Replaces runs whose tasks fail, once a new run can go on from the ledger in the build in charge: of those that fail
-   * alike, one is replaced first, and the others when it begins. One that has not begun is tried first: it loses nothing.
+   * alike, one is replaced first, and the others when it begins. One that has not begun goes first: it loses nothing.
    */
   async replaceFailing(): Promise<void> {
     const alike = groupBy(this.failing, ({ error }) => (isNondeterminism(error) ? 'nondeterminism' : (error ?? '')));

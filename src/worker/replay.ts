@@ -1,7 +1,7 @@
 /** Replays the histories of open runs on this build, as its workers will have to. */
 import type { Client } from '@temporalio/client';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
-import type { EncryptionKey } from '../encryption/keys';
+import type { Config } from '../config/config';
 import { boundedConverter, dataConverterOf } from '../encryption/payload-codec';
 import { FILING_WORKFLOW } from '../temporal/runs';
 import { access } from 'node:fs/promises';
@@ -12,7 +12,7 @@ export interface ReplayedRun {
   workflowType: string;
   /** Why this build cannot go on with it; null: it can. */
   error: string | null;
-  /** A filing's run is replaced by one that goes on from the ledger; another workflow stands until its build is back. */
+  /** A filing's run is replaced by one that goes on from the ledger; another stands until its build is back. */
   replaced: boolean;
 }
 
@@ -30,8 +30,9 @@ export async function replayOpenRuns(
     temporal,
     taskQueue,
     payloadKeys,
+    payloads,
     codePath = workflowBundlePath({ encrypted: payloadKeys.length > 0, traced: false }),
-  }: { temporal: Client; taskQueue: string; payloadKeys: readonly EncryptionKey[]; codePath?: string },
+  }: { temporal: Client; taskQueue: string; codePath?: string } & Pick<Config, 'payloadKeys' | 'payloads'>,
   onReplayed: (run: ReplayedRun) => void,
 ): Promise<ReplayedRun[]> {
   await access(codePath).catch(() => {
@@ -47,7 +48,9 @@ export async function replayOpenRuns(
   }
   const options = {
     workflowBundle: { codePath },
-    dataConverter: boundedConverter(dataConverterOf(payloadKeys)),
+    dataConverter: boundedConverter(
+      dataConverterOf(payloadKeys, { plaintext: payloads === 'any' ? 'taken' : 'replaced' }),
+    ),
     maxCachedWorkflows: 0,
   };
   const replayed: ReplayedRun[] = [];

@@ -1,9 +1,12 @@
 /** The workflow interceptors; the SDK creates them for each workflow execution. */
 import {
+  ActivityFailure,
+  ApplicationFailure,
   type WorkflowInboundCallsInterceptor,
   type WorkflowInterceptors,
   type WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow';
+import { isRefusedPlaintext, PLAINTEXT_CODE, plaintextText } from '../domain/plaintext';
 
 /** Runs one local activity at a time: a replay may resolve two in one activation, which is not deterministic. */
 class OneLocalStepAtATime implements WorkflowOutboundCallsInterceptor {
@@ -29,6 +32,17 @@ class NamedErrors implements WorkflowInboundCallsInterceptor {
   };
 }
 
+/** An activity's result that is not encrypted is no result: the activity failed, which every caller handles. */
+class EncryptedResults implements WorkflowOutboundCallsInterceptor {
+  scheduleActivity: NonNullable<WorkflowOutboundCallsInterceptor['scheduleActivity']> = async (input, next) => {
+    const result = await next(input);
+    if (!isRefusedPlaintext(result)) return result;
+    const text = plaintextText(`The result of ${input.activityType}`);
+    const cause = ApplicationFailure.nonRetryable(text, PLAINTEXT_CODE);
+    throw new ActivityFailure(text, input.activityType, undefined, 'NON_RETRYABLE_FAILURE', undefined, cause);
+  };
+}
+
 export function interceptors(): WorkflowInterceptors {
-  return { inbound: [new NamedErrors()], outbound: [new OneLocalStepAtATime()] };
+  return { inbound: [new NamedErrors()], outbound: [new OneLocalStepAtATime(), new EncryptedResults()] };
 }

@@ -195,6 +195,12 @@ describe('a request that the service denies', () => {
     await stage.pass(0.2);
     const sight = `UPDATE attempts SET denied_since = denied_since - interval '5 hours' WHERE filing_id = $1 AND denied_since IS NOT NULL`;
     await soon(async () => (await stage.ledger.pool.query(sight, [filingId])).rowCount === 1);
+    // It does not stand still in silence until then.
+    const { rows } = await stage.ledger.pool.query<{ attention: string | null }>(
+      'SELECT attention FROM filings WHERE filing_id = $1',
+      [filingId],
+    );
+    expect(rows[0]?.attention).toMatch(/not known to the service/u);
     await passSettleTime(stage, filing);
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(await stage.story(filingId)).toContain('outcome_unknown');

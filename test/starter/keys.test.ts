@@ -5,7 +5,8 @@ import { ebrc } from '../support/command-line';
 import { testFolder } from '../support/folder';
 
 const folder = join(testFolder(), 'secrets');
-const FILES = ['EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY', 'DATABASE_URL', 'DATABASE_URL_OWNER', 'EBRC_API_KEY'];
+const FROM_OTHERS = ['DATABASE_URL', 'DATABASE_URL_SERVE', 'DATABASE_URL_OWNER', 'EBRC_API_KEY'];
+const FILES = ['EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY', ...FROM_OTHERS];
 const init = async () => {
   const { code, json, stdout, stderr } = await ebrc(['keys', 'init', '--out', folder, '--json']);
   return { code, made: json<{ file: string; written: string }[]>(), printed: stdout + stderr };

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import pino from 'pino';
-import { listFilings } from '../../src/ledger/filings/lists';
+import { listFilings } from '../../src/ledger/views/lists';
 import type { OpenFiling } from '../../src/ledger/runs';
 import { createEbrcClient } from '../../src/starter/client';
 import { describeRun, startRun, type RunStatus } from '../../src/temporal/runs';

@@ -31,9 +31,12 @@ it('names the open runs that a build cannot replay, and no others', async () => 
     const codePath = join(folder, `${build}.js`);
     await writeFile(codePath, (await bundleOf(build)).code);
     const seen: string[] = [];
-    const replayed = await replayOpenRuns({ temporal, taskQueue, payloadKeys: [], codePath }, (run) => {
-      seen.push(run.workflowId);
-    });
+    const replayed = await replayOpenRuns(
+      { temporal, taskQueue, payloadKeys: [], payloads: 'any' as const, codePath },
+      (run) => {
+        seen.push(run.workflowId);
+      },
+    );
     expect(seen).toEqual([handle.workflowId]);
     return replayed;
   };

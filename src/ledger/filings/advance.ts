@@ -11,15 +11,15 @@ import { hasErrors } from '../../domain/rules/finding';
 import { withTransaction } from '../pool';
 import { doubtLedger, readLedgerTime } from '../time';
 import { assignIec } from './check';
-import { insertUnknown, noteSilent, readAttempts, type AttemptRow } from './attempts';
-import { carryOutDecisions } from './decisions';
+import { insertUnknown, noteSilent, readAttempts, type AttemptRow } from '../attempts/attempts';
+import { carryOutDecisions } from '../decisions/decisions';
 import { readFacts, type DecidingSettings } from './facts';
-import { applyRecords } from './follow';
+import { applyRecords } from '../attempts/follow';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
 import { addEvent, moveFiling } from './move';
 import { storePause, type CallFailure } from './pauses';
 import { check, refuseFiling, reserve } from './prepare';
-import { applyReadings } from './settle';
+import { applyReadings } from '../attempts/settle';
 
 export type { CallFailure };
 

@@ -58,7 +58,7 @@ const RUN_PROBLEM = `(f.closed_at IS NULL AND EXISTS (SELECT FROM ${RUN_FINDINGS
 /** SQL: whether somebody should look at filing `f`. */
 export const NEEDS_ATTENTION = `((f.attention IS NOT NULL OR f.closed_at IS NULL) AND (f.attention IS NOT NULL OR ${OVERDUE} OR ${RUN_PROBLEM}))`;
 
-/** SQL: what is wrong with the run of filing `f`, before what the filing itself asks: a run that fails carries out nothing. */
+/** SQL: what is wrong with the run of filing `f`, then what the filing asks: a run that fails carries out nothing. */
 const ATTENTION = `CASE WHEN f.closed_at IS NOT NULL THEN f.attention
   ELSE nullif(concat_ws(' ', (SELECT string_agg(w.text, ' ') FROM ${RUN_FINDINGS}), f.attention), '') END`;
 

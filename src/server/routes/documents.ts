@@ -1,11 +1,12 @@
 /** Certificates with their PDFs, and the workbooks and evidence of filings. */
 import { z } from 'zod';
 import { dateText } from '../../domain/dates';
+import type { Principal } from '../../domain/principal';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import { readWithHash } from '../../documents/stored-document';
 import { readInputHead } from '../../ledger/filings/inputs';
 import { evidenceBundle } from '../../starter/filings/evidence';
-import { visibleExporter, visibleFiling } from '../access/scope';
+import { maySee, visibleExporter, visibleFiling } from '../access/scope';
 import { notFound } from '../http/problem';
 import { addRoute, type Call, type Door, type Registrar } from '../http/route';
 import { exporterName, FILING_DATE, filingName, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
@@ -69,7 +70,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
         limit: limit + 1,
       });
       const { items, next } = pageOf(read, limit, (last) => [last.mark, last.eBRCNumber]);
-      return { body: { items: items.map(certificateBody), next } };
+      return { body: { items: items.map((item) => certificateBody(principal, item)), next } };
     },
   });
 
@@ -79,7 +80,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
     summary: 'A certificate',
     params: CERTIFICATE,
     answers: { 200: { description: 'The certificate', schema: certificateSchema } },
-    handle: async (call) => ({ body: certificateBody(await certificateOf(call)) }),
+    handle: async (call) => ({ body: certificateBody(call.principal, await certificateOf(call)) }),
   });
 
   addRoute(registrar, {
@@ -142,8 +143,12 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
   });
 }
 
-const certificateBody = ({ archivedAt, mark: _, eBRCDate, ...certificate }: PagedCertificate) => ({
-  ...certificate,
-  eBRCDate: dateText(eBRCDate),
-  archivedAt: archivedAt?.toISOString() ?? null,
-});
+/** The certificate, which clients of one IEC share, with its filing only for who may see that. */
+function certificateBody(principal: Principal, { archivedAt, mark: _, eBRCDate, ...certificate }: PagedCertificate) {
+  return {
+    ...certificate,
+    ...(!maySee(principal, certificate.exporterId) && { filingId: null, reference: null }),
+    eBRCDate: dateText(eBRCDate),
+    archivedAt: archivedAt?.toISOString() ?? null,
+  };
+}

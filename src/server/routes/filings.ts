@@ -5,11 +5,12 @@ import { fileInput } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
 import { FILING_STATES } from '../../domain/filing/states';
 import { MAX_FILINGS_OF_REFERENCE } from '../../domain/names';
-import { eventsPage } from '../../ledger/filings/events';
+import { feedEnd } from '../../ledger/events';
+import { eventsPage } from '../../ledger/views/events';
 import { filingOfReference } from '../../ledger/filings/filing';
-import { listFilings } from '../../ledger/filings/lists';
-import { readCursor as readRowCursor, rowsPage } from '../../ledger/filings/rows';
-import { readFilingView } from '../../ledger/filings/views';
+import { listFilings } from '../../ledger/views/lists';
+import { readCursor as readRowCursor, rowsPage } from '../../ledger/views/rows';
+import { readFilingView } from '../../ledger/views/views';
 import { fileFile } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
@@ -18,6 +19,7 @@ import { callerGone, Problem, unavailable } from '../http/problem';
 import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http/route';
 import {
   asCursor,
+  badCursor,
   exporterName,
   FILING_DATE,
   filingName,
@@ -28,6 +30,7 @@ import {
   shownAsWritten,
   visible,
 } from '../http/fields';
+import { openMark, sealMark } from '../http/sealed-cursor';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema } from '../http/filing-source';
@@ -70,7 +73,7 @@ const rowSchema = z.object({
 });
 
 const eventSchema = z.object({
-  id: z.string(),
+  id: z.string().describe('the same as in GET /v1/events, where it is in the feed'),
   filingId: z.string(),
   n: z.number().int(),
   at: z.string(),
@@ -108,13 +111,15 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
       const { principal, body } = call;
       const { reference, n, channel, approval, uploadType, declaration, allowDuplicate } = body;
       const exporter = await visibleExporter(deps, principal, body.exporter);
-      const standing = await filingOfReference(pool, { mode, reference, n: n ?? 1 });
+      await refuseHiddenHolder(deps, principal, reference);
       const source = sourceOf(call);
       const stated = { uploadType, declaration, allowDuplicate };
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...stated };
       const requestDeps = { ...depsFor(door, exporter), principal };
-      const outcome = await fileFile(requestDeps, { source, exporter, ...terms }).catch((error: unknown) => {
-        throw standing && !maySee(principal, standing.exporterId) ? hiddenHolder(error) : error;
+      const outcome = await fileFile(requestDeps, { source, exporter, ...terms }).catch(async (error: unknown) => {
+        // It may have been filed by another exporter meanwhile.
+        await refuseHiddenHolder(deps, principal, reference);
+        throw error;
       });
       return recorded(door, call, outcome);
     },
@@ -204,9 +209,11 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     answers: { 200: { description: 'Events of the whole reference', schema: listOf(eventSchema) } },
     async handle({ principal, params, query: { cursor, limit, n } }) {
       const scope = await scopeOf(principal, params.filing, n);
-      const after = readCursor(cursor, z.string().regex(/^\d{1,18}$/));
+      const { epoch } = await feedEnd(pool);
+      const after = cursor === undefined ? undefined : openMark(cursor, epoch, 'cursor')?.position;
+      if (cursor !== undefined && after === undefined) throw badCursor('cursor');
       const { items, next } = await eventsPage(pool, { ...scope, ...(after && { after }), limit });
-      return { body: { items, next: next && asCursor(next) } };
+      return { body: { items, next: next && sealMark({ epoch, position: next }) } };
     },
   });
 
@@ -278,10 +285,16 @@ async function waitedFor(
   return { body: await filings.again(filingId), headers: { 'preference-applied': `wait=${seconds}` } };
 }
 
-/** Codes that reveal the reference's holder. A caller that may not see the holder only learns that it is taken. */
-const REVEALING_CODES = ['reference_taken', 'exporter_differs', 'wrong_number', 'not_correctable'];
-
-function hiddenHolder(error: unknown): unknown {
-  if (!(error instanceof RefusedError) || !REVEALING_CODES.includes(error.errors[0]?.code ?? '')) return error;
-  return new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
+/**
+ * Refuses a reference that another exporter's filings have, whatever their numbers and content: what the caller may not
+ * see tells it nothing but that the reference is taken. @throws Problem
+ */
+async function refuseHiddenHolder(
+  { pool, mode }: Door['deps'],
+  principal: Principal,
+  reference: string,
+): Promise<void> {
+  const holder = await filingOfReference(pool, { mode, reference });
+  if (holder && !maySee(principal, holder.exporterId))
+    throw new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
 }

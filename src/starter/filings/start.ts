@@ -81,10 +81,15 @@ export async function startFiling(
   const run = { ...started, rows: filing.rows.length, exporterName };
   const isNew = await startWith(temporal, taskQueue, run, await inputOf(deps, filing, reference));
   const outcome = await followFiling(deps, started, options);
+  if (isNew && outcome.filing.filingId !== null) return outcome;
   // A run of somebody else was met, or the same request was made twice at once: what it recorded counts.
-  if (!isNew || outcome.filing.filingId === null) await recordedAs(deps, { reference, n, contentHash });
-  return outcome;
+  const standing = await recordedAs(deps, { reference, n, contentHash });
+  if (isNew || standing) return outcome;
+  // What it was refused for is its caller's to know.
+  return { ...outcome, filing: await viewOfResult(deps, null, started), waitsForPerson: false, notice: MET_ANOTHER };
 }
+
+const MET_ANOTHER = 'Another request under this reference was under way. Repeat yours: nothing is filed twice.';
 
 /** Answers what stands, from the ledger alone unless the caller waits. A run that was lost is started again. */
 async function repeated(

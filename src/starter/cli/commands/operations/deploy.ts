@@ -63,12 +63,12 @@ const SAY_EVERY = 50;
 
 async function check(cli: Cli): Promise<ExitCode> {
   const { replayOpenRuns, silenceRuntime } = await import('../../../../worker/replay.js');
-  const { taskQueue, payloadKeys } = await cli.config('temporal');
+  const { taskQueue, payloadKeys, payloads } = await cli.config('temporal');
   silenceRuntime();
   const temporal = await cli.temporal();
   const progress = cli.terminal.progress();
   let replayed = 0;
-  const runs = await replayOpenRuns({ temporal, taskQueue, payloadKeys }, () => {
+  const runs = await replayOpenRuns({ temporal, taskQueue, payloadKeys, payloads }, () => {
     replayed += 1;
     if (replayed % SAY_EVERY === 0) progress.say(`${replayed} open workflows replayed`);
   });

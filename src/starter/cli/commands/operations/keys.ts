@@ -44,7 +44,7 @@ export function addKeysCommand(program: Command, bind: Bind): void {
     );
   keys
     .command('init')
-    .description('Make the files of the five secrets that an installation needs.')
+    .description('Make the files of the secrets that an installation needs.')
     .requiredOption('--out <folder>', 'where they are written, such as docker/secrets')
     .addHelpText('after', INIT_HELP)
     .action(
@@ -66,6 +66,7 @@ export function addKeysCommand(program: Command, bind: Bind): void {
 
 const FROM_OTHERS = {
   DATABASE_URL: 'postgres://USER:PASSWORD@HOST/ebrc?sslmode=verify-full, of a user in ebrc_run',
+  DATABASE_URL_SERVE: 'the same of a user in ebrc_serve: for the HTTP API',
   DATABASE_URL_OWNER: 'the same of a user in ebrc_migrate: for `ebrc ledger migrate` and `ebrc principals`',
   EBRC_API_KEY: 'the key of the filing service, prod_… or dev_…',
 } as const;

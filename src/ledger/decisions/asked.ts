@@ -11,7 +11,7 @@ import { NEEDS_TOKEN, type Principal } from '../../domain/principal';
 import type { Queryable } from '../pool';
 import { abandonFiling, judgeNamed, nameRequest, type By } from './carry-out';
 import { approvalFacts, readQuestion, type DecisionSettings } from './in-question';
-import type { LockedFiling } from './lock';
+import type { LockedFiling } from '../filings/lock';
 
 /** What a person decides about a filing. */
 export interface Decision {

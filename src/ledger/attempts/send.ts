@@ -2,8 +2,8 @@
 import { HOUR_MS } from '../../domain/dates';
 import type { LedgerTime } from '../../domain/filing/facts';
 import type { Queryable } from '../pool';
-import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
-import { addEvent } from './move';
+import { lockFiling, lockIrmsOf, type LockedFiling } from '../filings/lock';
+import { addEvent } from '../filings/move';
 import { lastWholeReading, standsAgainst } from './send-conditions';
 
 export interface Sender {

@@ -8,8 +8,8 @@ import type { Mode } from '../../domain/names';
 import { openFinding } from '../findings';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import { lockFiling, lockIrmsOf, FilingMissing, type LockedFiling } from './lock';
-import { addEvent, moveFiling } from './move';
+import { lockFiling, lockIrmsOf, FilingMissing, type LockedFiling } from '../filings/lock';
+import { addEvent, moveFiling } from '../filings/move';
 import { SETTLE_BEATS } from './send';
 
 /** What the service answered, complete but without secrets, as it is stored. */
