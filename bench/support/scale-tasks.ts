@@ -154,7 +154,7 @@ const tasksOfWorkers: ScaleTask[] = [
   { name: 'worker: relay events', run: ({ pool }) => placeEvents(pool) },
   {
     name: 'worker: a page of the sweep',
-    run: ({ pool }) => openFilings(pool, { mode: MODE, after: '', limit: 100, due: true }),
+    run: ({ pool }) => openFilings(pool, { mode: MODE, after: '', limit: 100 }),
   },
   { name: 'worker: passwords that nothing needs', run: ({ pool }) => orphanedSecrets(pool, MODE, SECOND) },
   {

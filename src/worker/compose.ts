@@ -19,7 +19,7 @@ import { readLedgerTime } from '../ledger/time';
 import { createVault } from '../ledger/vault/vault';
 import { beatJob, comparisonJob, compareLedger } from '../temporal/comparison';
 import { poke, pokeOrStart } from '../temporal/runs';
-import { sweepJobs } from '../temporal/sweep';
+import { sweepJob } from '../temporal/sweep';
 import { createReportThread } from '../reports/render';
 import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events';
@@ -164,7 +164,7 @@ export function compose(args: {
           },
           secretSweepJob({ pool, client, mode: config.mode, logger }),
           comparisonJob({ ...runs, settleAfterMs }),
-          ...sweepJobs(runs, (swept) => observeSweep(metrics, swept)),
+          sweepJob(runs, (swept) => observeSweep(metrics, swept)),
           templateReading(deps),
           ...(searchAttributes.length === Object.keys(SEARCH_ATTRIBUTES).length
             ? [searchAttributesJob(client, config.temporal.namespace, logger)]

@@ -68,8 +68,9 @@ export function observeJob(metrics: Metrics, { id, ok }: { id: string; ok: boole
   if (ok) metrics.set('ebrc_job_last_success_timestamp_seconds', Date.now() / 1_000, { job_id: id });
 }
 
-export function observeSweep(metrics: Metrics, { resumed, reported }: Swept): void {
+export function observeSweep(metrics: Metrics, { resumed, replaced, reported }: Swept): void {
   metrics.count('ebrc_sweep_filings', { what: 'resumed' }, resumed.length);
+  metrics.count('ebrc_sweep_filings', { what: 'replaced' }, replaced.length);
   metrics.count('ebrc_sweep_filings', { what: 'reported' }, reported.length);
 }
 

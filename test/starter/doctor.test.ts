@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { queueOfClass, RATE_CLASSES } from '../../src/domain/names';
+import { filingForRun, noteRunProblem } from '../../src/ledger/runs';
 import { doubtLedger, readLedgerTime } from '../../src/ledger/time';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
@@ -11,6 +12,7 @@ import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { closeAfterAll } from '../support/closing';
 import { createEmptyDatabase, useTestDatabase } from '../support/postgres';
+import { recordFilingByHand } from '../support/recorded-filing';
 import { useSandbox } from '../support/sandbox';
 import { useDevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
@@ -75,6 +77,7 @@ it('finds a healthy installation healthy', async () => {
     'connections',
     'events',
     'ledger',
+    'runs',
     'vault keys',
     'temporal',
     'search attributes',
@@ -244,6 +247,19 @@ it('reports a ledger that has to be compared with Temporal again', async () => {
   const wrong = await wrongBesidesTemporal({});
   await database.pool.query('UPDATE ledger SET branch = $1, epoch = $2', [rows[0].branch, rows[0].epoch]);
   expect(wrong).toMatchObject([{ check: 'ledger', message: expect.stringContaining('nothing is sent') as string }]);
+});
+
+it('names a filing whose workflow fails', async () => {
+  const { filingId } = await recordFilingByHand(database.pool, { reference: 'FAILS' });
+  const filing = await filingForRun(database.pool, filingId);
+  const problem = { kind: 'run_failing', text: 'Its workflow fails at every try.' } as const;
+  if (filing) await noteRunProblem(database.pool, filing, problem);
+  const wrong = await wrongBesidesTemporal({});
+  expect(wrong).toMatchObject([
+    { check: 'runs', message: expect.stringMatching(/^1 open filing .* FAILS: Its workflow fails/u) as string },
+  ]);
+  await database.pool.query('UPDATE filings SET closed_at = clock_timestamp() WHERE filing_id = $1', [filingId]);
+  expect(await wrongBesidesTemporal({})).toEqual([]);
 });
 
 it('names a server that takes no writes, and a ledger that is newer than this version', async () => {

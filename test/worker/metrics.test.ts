@@ -45,7 +45,10 @@ it('counts filings by state and age, and sets a state that is empty again to 0',
      VALUES ($1, 1, 'test', 'E-test', 'unknown', 'e', 1, 1, 1, 1)`,
     [filingId],
   );
-  await noteRunProblem(database.pool, (await filingForRun(database.pool, filingId))!, 'gone');
+  await noteRunProblem(database.pool, (await filingForRun(database.pool, filingId))!, {
+    kind: 'filing_without_workflow',
+    text: 'gone',
+  });
   await read(metrics);
   expect([of('ebrc_filings checking'), of('ebrc_filings outcome_unknown')]).toEqual([0, 1]);
   expect([of('ebrc_unknown_rows'), of('ebrc_filings_with_run_problem'), of('ebrc_filings_past_due')]).toEqual([

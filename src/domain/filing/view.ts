@@ -169,12 +169,14 @@ export interface Standing {
   unsent: boolean;
   /** Past the time by which it was due. */
   overdue: boolean;
+  /** Its run fails, or is gone. */
+  runProblem: boolean;
   /** Every row has its outcome, and one that was freed, or whose certificate was cancelled, waits for a correction. */
   correctable: boolean;
 }
 
 /** The commands that may be used on a filing next. */
-export function actionsOf({ state, closed, asked, unsent, overdue, ...filing }: Standing): Action[] {
+export function actionsOf({ state, closed, asked, unsent, overdue, runProblem, ...filing }: Standing): Action[] {
   const waits = state === 'awaiting_approval' && asked;
   const may: Record<Action, boolean> = {
     approve: waits,
@@ -182,7 +184,7 @@ export function actionsOf({ state, closed, asked, unsent, overdue, ...filing }: 
     abandon: !closed && unsent,
     correct: filing.correctable,
     credentials: state === 'needs_credentials',
-    resume: !closed && overdue,
+    resume: !closed && (overdue || runProblem),
   };
   return ACTIONS.filter((action) => may[action]);
 }

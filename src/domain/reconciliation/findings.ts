@@ -50,6 +50,10 @@ const FINDINGS = {
     null,
     'This filing has no workflow. If something was sent, a new run is started automatically; otherwise: ebrc resume FILING.',
   ],
+  run_failing: [
+    null,
+    'The workflow of this filing, or a call of it, fails at every try. Nothing is lost. Where a build is wrong, go back to the last good one or deploy one that mends it: "A build that fails" in docs/operations.md.',
+  ],
   irm_missing: [
     null,
     'The service no longer lists this IRM, but rows of ours have amounts on it. Ask the bank whether it was taken back.',
@@ -104,6 +108,7 @@ const OF_FILINGS_AND_EXPORTERS: readonly FindingKind[] = [
     'filing_overdue',
     'outcome_unknown',
     'filing_without_workflow',
+    'run_failing',
     'accepted_twice',
     'record_contradicts',
   ] as const),
@@ -112,6 +117,10 @@ const OF_FILINGS_AND_EXPORTERS: readonly FindingKind[] = [
 
 /** Whether a kind is about a certificate, IRM or document of a company, whose names are unique only within it. */
 export const isOfCompany = (kind: FindingKind): boolean => !OF_FILINGS_AND_EXPORTERS.includes(kind);
+
+/** What the sweep finds about the run of an open filing, and closes. */
+export const RUN_PROBLEMS = ['filing_without_workflow', 'run_failing'] as const satisfies readonly FindingKind[];
+export type RunProblemKind = (typeof RUN_PROBLEMS)[number];
 
 export const adviceOfKind = (kind: FindingKind): string => FINDINGS[kind][1];
 

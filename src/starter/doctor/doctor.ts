@@ -10,7 +10,7 @@ import { firstLine } from '../errors';
 export type { CheckResult } from './finding';
 
 /** Checks whose failure does not prevent counting calls in the ledger. */
-const CHECKS_BESIDE_BUDGET = ['vault keys', 'privileges', 'connections', 'ledger'];
+const CHECKS_BESIDE_BUDGET = ['vault keys', 'privileges', 'connections', 'ledger', 'runs'];
 
 /**
  * Checks everything that a worker needs. Changes nothing except a probe in the document store, and uses one call of the

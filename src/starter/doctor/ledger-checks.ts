@@ -9,11 +9,13 @@ import {
   tablesWithoutRights,
   refuseSharedSessions,
 } from '../../ledger/diagnosis';
+import { runsWithProblem } from '../../ledger/runs';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/went-back';
 import { hashOfKey } from '../../budget/budget';
 import { readBudgetUsage } from '../../budget/store';
 import type { Mode } from '../../domain/names';
+import { counted } from '../../domain/text';
 import { createDocumentStore } from '../../documents/document-store';
 import { publishedKey } from '../../ledger/vault/vault';
 import { quotaUsed } from '../../ledger/reports/service-use';
@@ -52,6 +54,7 @@ export async function ledgerChecks(
     await checked('connections', REACH, () => checkConnections(pool)),
     await checked('events', REACH, () => checkRelay(pool)),
     ...(mode ? [await checked('ledger', REACH, () => checkWhole(pool, mode))] : []),
+    ...(mode ? [await checked('runs', REACH, () => checkRuns(pool, mode))] : []),
     ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys, mode))] : []),
   ];
 }
@@ -132,6 +135,15 @@ async function checkWhole(pool: pg.Pool, mode: Mode): Promise<CheckResult> {
   const message = `it went back, or has not been compared with Temporal: nothing is sent. ${missing[0]?.text ?? ''}`;
   const advice = 'See `ebrc ledger status`, and "Restore from a backup" in docs/operations.md.';
   return wrong('ledger', message.trim(), advice);
+}
+
+/** Whether the run of every open filing goes on, as the workers' sweep found. */
+async function checkRuns(pool: pg.Pool, mode: Mode): Promise<CheckResult> {
+  const { count, first } = await runsWithProblem(pool, mode);
+  if (first === null) return fine('runs', 'no open filing has a workflow that fails or is gone');
+  const message = `${counted(count, 'open filing')} with a workflow that fails or is gone, such as ${first.reference}: ${first.text}`;
+  const advice = 'See `ebrc list --attention`, and "A build that fails" in docs/operations.md.';
+  return wrong('runs', message, advice);
 }
 
 const REFUSED_LATELY_MS = 3_600_000;
