@@ -98,8 +98,8 @@ public class BackOffice {
     Answer pdf = get("/v1/certificates/" + number + "/pdf");
     for (; pdf.status() != 200; pdf = get("/v1/certificates/" + number + "/pdf")) Thread.sleep(1000);
     System.out.println("saved " + Files.write(Path.of(REF + ".pdf"), pdf.bytes()));
-    // 3. Correct the rejected row: it alone, under the same reference.
-    Answer corrected = post("/v1/filings/" + REF + "/correct", "{\"message\":" + message(row(irm, 1, REF + "-B")) + "}");
+    // 3. Correct the rejected row: it alone, with its serial number, under the same reference.
+    Answer corrected = post("/v1/filings/" + REF + "/correct", "{\"message\":" + message(row(irm, 2, REF + "-B")) + "}");
     System.out.println("corrected " + corrected.status() + " " + ended(REF));
     // 4. What a reference and a mapping are protected from.
     Answer taken = post("/v1/filings", filing(REF, message(row(irm, 1, REF + "-C")))), held = post("/v1/filings", filing(REF + "-2", both));

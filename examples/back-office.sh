@@ -74,8 +74,8 @@ echo "certified $NUMBER rejected $(grep -oE 'ERR[0-9]+[^"]*' <<<"$ROWS" | head -
 until ask GET "/v1/certificates/$NUMBER/pdf" --fail -o "$REF.pdf" 2>/dev/null; do sleep 1; done
 echo "saved $REF.pdf"
 
-# 3. Correct the rejected row: it alone, under the same reference.
-echo "corrected $(ask POST "/v1/filings/$REF/correct" -o /dev/null -w '%{http_code}' -d "{\"message\": $(message 1 "$(item 1 "$REF-B")")}") $(ended "$REF")"
+# 3. Correct the rejected row: it alone, with its serial number, under the same reference.
+echo "corrected $(ask POST "/v1/filings/$REF/correct" -o /dev/null -w '%{http_code}' -d "{\"message\": $(message 1 "$(item 2 "$REF-B")")}") $(ended "$REF")"
 
 # 4. What a reference and a mapping are protected from.
 echo "$(ask POST /v1/filings -d "$(file "$REF" "$(message 1 "$(item 1 "$REF-C")")")" | field code)" \

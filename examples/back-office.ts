@@ -84,8 +84,8 @@ async function main(): Promise<void> {
   await writeFile(`${REF}.pdf`, pdf.bytes);
   console.log('saved', `${REF}.pdf`);
 
-  // 3. Correct the rejected row: it alone, under the same reference.
-  const corrected = await ask('POST', `/v1/filings/${REF}/correct`, { message: message(row(irm, 1, `${REF}-B`)) });
+  // 3. Correct the rejected row: it alone, with its serial number, under the same reference.
+  const corrected = await ask('POST', `/v1/filings/${REF}/correct`, { message: message(row(irm, 2, `${REF}-B`)) });
   console.log('corrected', corrected.status, await ended(REF));
 
   // 4. What a reference and a mapping are protected from.

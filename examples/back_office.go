@@ -110,8 +110,8 @@ func main() { // 1. Onboard, with the password of the portal; it goes to a vault
 		status, _, pdf = ask("GET", fmt.Sprintf("%s/v1/certificates/%v/pdf", ebrc, number), "", nil)
 	}
 	fmt.Println("saved", ref+".pdf", os.WriteFile(ref+".pdf", pdf, 0o600) == nil)
-	// 3. Correct the rejected row: it alone, under the same reference.
-	status, _ = post(ebrc+"/v1/filings/"+ref+"/correct", object{"message": filing(ref, row(irm, 1, ref+"-B"))["message"]})
+	// 3. Correct the rejected row: it alone, with its serial number, under the same reference.
+	status, _ = post(ebrc+"/v1/filings/"+ref+"/correct", object{"message": filing(ref, row(irm, 2, ref+"-B"))["message"]})
 	fmt.Println("corrected", status, ended(ref))
 	// 4. What a reference and a mapping are protected from.
 	_, taken := post(ebrc+"/v1/filings", filing(ref, row(irm, 1, ref+"-C")))

@@ -82,8 +82,8 @@ with open(f"{REF}.pdf", "wb") as file:
     file.write(pdf[1])
 print("saved", f"{REF}.pdf")
 
-# 3. Correct the rejected row: it alone, under the same reference.
-print("corrected", ask("POST", f"/v1/filings/{REF}/correct", {"message": message(row(irm, 1, f"{REF}-B"))})[0], ended(REF)["state"])
+# 3. Correct the rejected row: it alone, with its serial number, under the same reference.
+print("corrected", ask("POST", f"/v1/filings/{REF}/correct", {"message": message(row(irm, 2, f"{REF}-B"))})[0], ended(REF)["state"])
 
 # 4. What a reference and a mapping are protected from.
 other = {**body, "message": message(row(irm, 1, f"{REF}-C"))}

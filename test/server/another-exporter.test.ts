@@ -37,16 +37,14 @@ async function sideOf(who: typeof KAVERI, reference: string, document: string): 
      OVERRIDING SYSTEM VALUE VALUES ($3, 'test', $1, $1, 'status_changed', $2, 'x', now(), now()) RETURNING finding_id AS id`,
     [who.iec, exporter, who === KAVERI ? 7_700_001 : 7_700_002],
   );
-  const { body: hook } = await ask<{ webhookId: string }>('POST', '/v1/webhooks', { url: 'https://203.0.113.7/told' });
-  const webhook = hook.webhookId;
-  expect(webhook).toMatch(/./u);
   const [{ irmNumber } = { irmNumber: '' }] = message.ebrcBulkGenDtos;
   const { filingId, contentHash, requestId, dgftAckId } = filed;
-  const tells = [exporter, who.email, who.name, who.iec, filingId, reference, number, contentHash, requestId, webhook];
+  const url = `https://${document.toLowerCase()}.example/`;
+  const { webhookId: webhook } = (await ask<{ webhookId: string }>('POST', '/v1/webhooks', { url })).body;
+  const tells = [exporter, who.email, who.name, who.iec, filingId, reference, number, contentHash, requestId];
   return {
-    ...{ exporter, email: who.email, filing: reference, number, id: made[0]?.id ?? '', webhook },
-    ...{ token, message },
-    tells: [...tells, dgftAckId, String(irmNumber), document].filter((each) => each !== null),
+    ...{ exporter, email: who.email, filing: reference, number, id: made[0]?.id ?? '', webhook, token, message },
+    tells: [...tells, url, dgftAckId, String(irmNumber), document].filter((each) => each !== null),
   };
 }
 

@@ -16,7 +16,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   resolveFiling: { as: 'not-filed', note: 'x' },
   abandonFiling: { note: 'x' },
   acknowledgeFinding: { note: 'x' },
-  addWebhook: { url: 'https://erp.example/hook' },
+  // Refused, so that nothing is added that is another one each time.
+  addWebhook: { url: 'http://erp.example/hook' },
 };
 
 /** What stands in paths and bodies. */
