@@ -169,7 +169,9 @@ export function compose(args: {
           ...(searchAttributes.length === Object.keys(SEARCH_ATTRIBUTES).length
             ? [searchAttributesJob(client, config.temporal.namespace, logger)]
             : []),
-          ...(config.observability.metrics ? [figuresJob({ pool, mode: config.mode, keyHash, metrics, quota: config.quota })] : []),
+          ...(config.observability.metrics
+            ? [figuresJob({ pool, mode: config.mode, keyHash, metrics, quota: config.quota })]
+            : []),
         ],
       }),
       documentStore.job,

@@ -26,7 +26,7 @@ const FAILING = /^Failing (workflow task|legacy query)/;
 /** The run and the failure of such a line, without names and amounts. */
 function failingFields({ run_id: runId, failure, ...meta }: LogMetadata): LogMetadata {
   const error = failureInDebugText(String(failure ?? ''));
-  return { ...meta, runId, ...(error !== null && { problem: failureForLog(error) }) };
+  return { ...meta, runId: runId as unknown, ...(error !== null && { problem: failureForLog(error) }) };
 }
 
 /** Passes Temporal's log lines to our logger, so that they are masked and filtered like all others. */

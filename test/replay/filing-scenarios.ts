@@ -2,6 +2,7 @@
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { credentialsWorkflowId } from '../../src/domain/names';
 import { submitCredentialsUpdate } from '../../src/workflows/messages';
+import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../scenes/stage';
 import { REFUSED_BILL } from './refusing-proxy';
 import type { Scenario } from './scenario';
@@ -176,7 +177,7 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
       await filing.terminate('a new run goes on from the ledger');
       const open = await filingForRun(stage.worker.deps.pool, filingId ?? '');
       if (open) await startRun(stage.env.client, stage.worker.taskQueue, open);
-      const replaced = stage.env.client.workflow.getHandle(filing.workflowId) as Filing;
+      const replaced = stage.env.client.workflow.getHandle<typeof fileRemittances>(filing.workflowId);
       await stage.until(replaced, 'awaiting_approval');
       await stage.decide(replaced, 'approve', { by: 'meera' });
       await stage.decide(replaced, 'approve', { by: 'ravi' });

@@ -8,7 +8,7 @@ import type { FindingView } from '../../src/domain/reconciliation/findings';
 import type { FilingView, FilingSummary } from '../../src/domain/filing/view';
 import { mapping } from '../../dev/sample-mapping';
 import { Workbook } from 'exceljs';
-import { isoFromFilingDate, type FilingDate } from '../../src/domain/dates';
+import { isoFromFilingDate } from '../../src/domain/dates';
 import type { BankListEntry } from '../../src/ledger/certificates/bank-list';
 import { saveCertificates, type CertificateView } from '../../src/ledger/certificates/certificates';
 import { markArchived } from '../../src/ledger/certificates/pdfs';
@@ -254,7 +254,7 @@ describe('filings', () => {
     expect(cells).toMatchObject({
       ...{ 'Shipping bill or document': '140', 'Document date': new Date('2026-01-05'), 'Port code': 'INMAA1' },
       ...{ 'Bill No': 'P/1', 'Document value': 1_000, 'Document currency': 'USD', 'IRM number': irmNumber },
-      ...{ 'IRM date': new Date(isoFromFilingDate(irmDt as FilingDate)), 'AD code': irmAdCode, 'eBRC number': 'EB41' },
+      ...{ 'IRM date': new Date(isoFromFilingDate(irmDt)), 'AD code': irmAdCode, 'eBRC number': 'EB41' },
       ...{ 'eBRC date': new Date('2026-02-10'), Realised: 300, Currency: 'USD', 'Still open': 500 },
     });
     // Paid in another currency, what is open cannot be said.

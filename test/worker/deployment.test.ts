@@ -80,7 +80,10 @@ it('moves an open workflow to the new version', async () => {
     { env, input: 'Kaveri@Soft9' },
   );
   expect([onboarding.code, onboarding.stderr]).toEqual([0, onboarding.stderr]);
-  const { json: checked, code: sound } = await ebrc(['deploy', 'check', '--json'], { env, program: (await builtPackage()).commandLine });
+  const { json: checked, code: sound } = await ebrc(['deploy', 'check', '--json'], {
+    env,
+    program: (await builtPackage()).commandLine,
+  });
   expect([sound, checked()]).toEqual([0, { replayed: 1, failed: [] }]);
   await start('two');
   expect(await makeCurrent('two')).toMatchObject([

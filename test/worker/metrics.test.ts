@@ -24,7 +24,9 @@ function remembered() {
 
 const read = async (metrics: Metrics, pool = database.pool, { signal } = new AbortController()) => {
   await processJob({ pool, metrics }).run(signal);
-  await figuresJob({ pool, mode: 'test', keyHash: 'k', metrics, quota: { certificates: 500, exporters: 10 } }).run(signal);
+  await figuresJob({ pool, mode: 'test', keyHash: 'k', metrics, quota: { certificates: 500, exporters: 10 } }).run(
+    signal,
+  );
 };
 
 it('counts filings by state and age, and sets a state that is empty again to 0', async () => {

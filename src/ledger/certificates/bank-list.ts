@@ -4,7 +4,7 @@ import { Conditions } from '../paging';
 import type { Queryable } from '../pool';
 import { CANCELLED, companiesOf, DOCUMENT_NUMBERS, ROW_OF_CERTIFICATE } from './certificates';
 
-/** A certificate and its document. Days are YYYY-MM-DD, amounts exact decimal text; null: the ledger does not know it. */
+/** A certificate and its document. Days are YYYY-MM-DD, amounts exact decimal text; null: not known. */
 export interface BankListEntry {
   exporter: string;
   iec: string;

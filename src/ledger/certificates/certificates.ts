@@ -141,7 +141,7 @@ export interface CertificateView {
   pdfNote: string | null;
 }
 
-/** SQL: columns of a {@link CertificateView}, from certificate `c`, its filing `f` and row `r`; $3: ms for cancelling. */
+/** SQL: columns of a {@link CertificateView}, from certificate `c`, its filing `f` and row `r`; $3: ms to cancel it. */
 const COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
   coalesce(f.exporter_id, c.exporter_id) AS "exporterId", f.filing_id AS "filingId", f.reference,
   coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",

@@ -12,7 +12,7 @@ import { deliverWebhooks } from '../../../src/worker/webhooks/deliver';
 import { createWebhookSender } from '../../../src/worker/webhooks/send';
 import type { TestDatabase } from '../../support/postgres';
 
-export const KEY = { id: 'k', key: Buffer.alloc(32, 7) };
+const KEY = { id: 'k', key: Buffer.alloc(32, 7) };
 
 export interface Received {
   id: string;
