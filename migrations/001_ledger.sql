@@ -711,7 +711,6 @@ CREATE TABLE api_calls (
   attempt     integer,
   PRIMARY KEY (at, call_id)
 );
-CREATE INDEX api_calls_request ON api_calls (request_id) WHERE request_id IS NOT NULL;
 -- The labels of the service's bulk template, as last read by a worker.
 CREATE TABLE bulk_templates (
   mode       text PRIMARY KEY CHECK (mode IN ('test', 'live')),

@@ -55,7 +55,7 @@ export async function versionsOf(
 ): Promise<{ current: string | null; polling: (string | null)[] }> {
   const { pollers, current } = await describeQueue(client, name, 'workflow');
   const polling = pollers.map(({ deploymentOptions: of }) =>
-    of?.workerVersioningMode === VERSIONED ? (of.buildId ?? null) : null,
+    of && Number(of.workerVersioningMode) === VERSIONED ? (of.buildId ?? null) : null,
   );
   return { current: current || null, polling: [...new Set(polling)] };
 }

@@ -234,6 +234,7 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
   // The approval that came too late is no decision.
   expect(json(files, 'decisions.json')).toMatchObject([{ kind: 'approve', principal: 'ravi', outcome: 'carried_out' }]);
   expect(json(files, 'about.json')).toMatchObject({ reference: 'DOOR/6', removed: [], differs: [] });
+  expect(json(files, 'calls.json')).toContainEqual(expect.objectContaining({ operation: 'pushIrm', kind: null }));
 
   // A workbook that was made for the send is in it as it was sent.
   await file(await filing('DOOR/8', { channel: 'bulk' }));

@@ -28,7 +28,8 @@ const FILES = {
     ORDER BY c.ebrc_number`,
   'findings.json': 'SELECT * FROM findings WHERE filing_id = $1 ORDER BY finding_id',
   'events.json': 'SELECT * FROM events WHERE filing_id = $1 ORDER BY ordinal',
-  'calls.json': `SELECT * FROM api_calls WHERE request_id IN (SELECT request_id FROM attempts WHERE filing_id = $1) ORDER BY call_id`,
+  'calls.json': `SELECT c.* FROM api_calls c JOIN filings f USING (mode, exporter_id) WHERE f.filing_id = $1
+    AND c.at BETWEEN f.made_at AND coalesce(f.closed_at, clock_timestamp()) ORDER BY c.call_id`,
 } as const;
 
 /** Files whose rows are deleted after some days. */

@@ -125,6 +125,6 @@ const CONTENTS = {
   'events.json': 'what happened, oldest first',
   'events.chain':
     'the same, chained: each line is a SHA-256 and an event, and the SHA-256 is that of the line before’s, a blank, and the event; docs/reliability.md has a check',
-  'calls.json': 'calls of the service about its requests, without their content',
+  'calls.json': 'calls of the service for its exporter while it was open, without their content',
   SHA256SUMS: 'the SHA-256 of every other file, for sha256sum -c',
 };
