@@ -245,7 +245,9 @@ describe('odd answers', () => {
   });
 
   test('fetch-details without a body lists nothing, and is no empty list', async () => {
-    service.answer((_request, response) => response.writeHead(200, { 'content-type': 'application/json' }).end());
+    service.answer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end();
+    });
     expect(await api.fetchDetails(DETAILS)).toMatchObject(NOTHING);
   });
 
