@@ -225,6 +225,10 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
     differs: { file: string }[];
   }
   await stage.ask('GET', '/v1/filings/DOOR%2F6', { headers: { prefer: 'wait=60' } });
+  await stage.ledger.pool.query(
+    `INSERT INTO api_calls (mode, at, operation, exporter_id, status, latency_ms)
+     SELECT mode, made_at, 'pushIrm', exporter_id, 200, 5 FROM filings WHERE reference = 'DOOR/6'`,
+  );
   const files = await bundle('DOOR/6');
   const [attempt] = json<{ verdict: string; request_id: string }[]>(files, 'attempts.json');
   expect(attempt).toMatchObject({ verdict: 'accepted', request_id: expect.any(String) });

@@ -9,14 +9,16 @@ import type { Mode } from '../../../../domain/names';
 import type { ScheduleView } from '../../../schedules';
 
 const HELP = `
-  check    replay the histories of all open workflows on this build, before it becomes current; exit 1
-           names those that it cannot go on with. Run it with the program of the build, also to go back
+  check    replay the histories of all open workflows on this build, before it becomes current;
+           exit 1 names those that it cannot go on with. Run it with the build's program, also to go
+           back
   current  send new workflows, and the next tasks of old ones, to the version of EBRC_BUILD_ID
            (or --build-id)
   unset    send them to workers without a version again
   status   show the versions: which is current, which still drain
 
-Workers with EBRC_DEPLOYMENT and EBRC_BUILD_ID take no work until their version is current; no worker makes itself current.
+Workers with EBRC_DEPLOYMENT and EBRC_BUILD_ID take no work until their version is current; no
+worker makes itself current.
 
 Examples:
   $ ebrc deploy check

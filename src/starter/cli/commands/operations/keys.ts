@@ -2,21 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { loadConfig } from '../../../../config/config';
 import { EXIT, UsageError } from '../../../errors';
 import type { Bind } from '../../context';
 import { apart, table } from '../../page';
 
 const PAYLOAD_HELP = `
-Callers, every command line, \`ebrc serve\` and the codec server need this key as EBRC_PAYLOAD_KEY, and not EBRC_ENCRYPTION_KEY: no
-password opens with it. Keep it secret all the same, because it opens what Temporal holds of filings.
+Callers, every command line, \`ebrc serve\` and the codec server need this key as EBRC_PAYLOAD_KEY,
+and not EBRC_ENCRYPTION_KEY: no password opens with it. Keep it secret all the same, because it
+opens what Temporal holds of filings.
 
 Example:
   $ ebrc keys payload`;
 
 const INIT_HELP = `
-Writes the two keys, which are drawn here, and an empty file for each secret that others give you; a file that is there is never touched.
-The folder is for its owner alone, and its files can be read by the user of the containers.
+Writes the two keys, which are drawn here, and an empty file for each secret that others give you;
+a file that is there is never touched. The folder is for its owner alone, and its files can be read
+by the user of the containers.
 
 Example:
   $ ebrc keys init --out docker/secrets`;
@@ -86,6 +87,7 @@ async function makeSecrets(folder: string): Promise<MadeSecret[]> {
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o700);
   const encryptionKey = `k1:${randomBytes(32).toString('base64')}`;
+  const { loadConfig } = await import('../../../../config/config.js');
   const [payload] = loadConfig({ EBRC_ENCRYPTION_KEY: encryptionKey }, { need: ['payloads'] }).payloadKeys;
   const put = async (name: string, content: string): Promise<boolean> => {
     const file = join(folder, name);
