@@ -117,6 +117,7 @@ async function loseAnAnswer(local: Local, irms: readonly DemoIrm[]): Promise<voi
     args: ['file', file, '--exporter', EXPORTER, '--reference', 'DEMO-LOST', '--wait'],
     mayExit: [ASKS],
   });
+  await readSince(local);
   await show({
     title: 'The evidence: no new certificate, and no balance that fell. So one person may say that it was not filed',
     args: ['show', 'DEMO-LOST'],
@@ -125,6 +126,21 @@ async function loseAnAnswer(local: Local, irms: readonly DemoIrm[]): Promise<voi
     title: 'The person has looked at the portal. It is not there: it goes out once more, and is certified',
     args: ['resolve', 'DEMO-LOST', '--as', 'not-filed', '--note', 'not on the portal', '--wait'],
   });
+}
+
+/** Waits until certificates and balances were read since the settle time was over: only that proves an absence. */
+async function readSince(local: Local): Promise<void> {
+  const env = { ...local.childEnv, LOG_LEVEL: 'silent' };
+  for (let tries = 0; tries < 60; tries += 1) {
+    const shown = JSON.parse(await runCommand(['show', 'DEMO-LOST', '--json'], { env, capture: true })) as Shown;
+    if (shown.evidence?.names.length === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+  throw new Error('No reading ended since the settle time was over.');
+}
+
+interface Shown {
+  evidence: { names: string[] } | null;
 }
 
 /** One invoice more, as a program in any language files it. */
