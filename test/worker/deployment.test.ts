@@ -80,11 +80,13 @@ it('moves an open workflow to the new version', async () => {
     { env, input: 'Kaveri@Soft9' },
   );
   expect([onboarding.code, onboarding.stderr]).toEqual([0, onboarding.stderr]);
-  const { json: checked, code: sound } = await ebrc(['deploy', 'check', '--json'], {
-    env,
-    program: (await builtPackage()).commandLine,
+  const program = (await builtPackage()).commandLine;
+  // The server lists a run a moment after its start.
+  await eventually(async () => {
+    const { json: checked, code: sound } = await ebrc(['deploy', 'check', '--json'], { env, program });
+    expect([sound, checked<{ failed: [] }>().failed]).toEqual([0, []]);
+    return checked<{ replayed: number }>().replayed === 1;
   });
-  expect([sound, checked()]).toEqual([0, { replayed: 1, failed: [] }]);
   await start('two');
   expect(await makeCurrent('two')).toMatchObject([
     { buildId: 'one', current: false },
