@@ -152,7 +152,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
         ...options,
         args: [{ mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference }],
       });
-      return telling(filing);
+      return telling(filing, env);
     },
     /**
      * Waits in real time, or while minutes pass on the server's clock, until the filing is in a state, and answers its

@@ -15,7 +15,7 @@ import { useDevServer } from '../support/temporal';
 const folder = testFolder();
 const temporal = useDevServer();
 const database = useTestDatabase();
-const sandbox = useSandbox({ activationDelayMs: 3_000 });
+const sandbox = useSandbox({ activationDelayMs: 40_000 });
 let env: Record<string, string>;
 const workers: KeptProcess[] = [];
 
@@ -96,7 +96,7 @@ it('moves an open workflow to the new version', async () => {
   await eventually(async () => {
     const { json } = await ebrc(['exporters', '--json'], { env });
     return json<{ state?: string; readiness?: string }[]>().some((each) => JSON.stringify(each).includes('"ready"'));
-  });
+  }, 120_000);
   const { json } = await ebrc(['deploy', 'status', '--json'], { env });
   expect(json<{ current: boolean }[]>().filter(({ current }) => current)).toMatchObject([{ buildId: 'two' }]);
   expect(await versionOfDoctor()).toMatchObject({ ok: true, message: 'two is current, and has a worker' });
