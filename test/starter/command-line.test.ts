@@ -6,6 +6,9 @@ import { access, writeFile, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import type { Problem } from '../../src/starter/errors';
+import { Workbook } from 'exceljs';
+import { mappingRow } from '../../dev/sample-mapping';
+import { writeBulkWorkbook } from '../../src/workbook/write';
 import { testFolder } from '../support/folder';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { runProgram } from '../../src/starter/cli/program';
@@ -215,6 +218,23 @@ describe('a file that cannot be filed', () => {
     expect(result.code).toBe(3);
     expect(result.json()).toMatchObject({ ok: false, rows: 0, annotated: null, errors: [{ code }] });
     await expect(access(output)).rejects.toThrow('ENOENT');
+  });
+
+  it('that is refused as a whole comes back with the reason in it', async () => {
+    const workbook = new Workbook();
+    const bytes = await writeBulkWorkbook([mappingRow()]);
+    await workbook.xlsx.load(bytes as unknown as ArrayBuffer);
+    workbook.worksheets[0]?.spliceRows(1, 0, ['Filings of July']);
+    const path = join(folder, 'titled.xlsx');
+    await workbook.xlsx.writeFile(path);
+    const env = { EBRC_DOCUMENTS: join(folder, 'documents') };
+    const result = await ebrc(['file', path, '--exporter', 'a@b.example', '--declaration', 'Y', '--json'], { env });
+    expect(result.code).toBe(3);
+    const { annotated, errors } = result.json<Refusal & { annotated: string }>();
+    expect(errors.every(({ row }) => row === null || row === 1)).toBe(true);
+    await workbook.xlsx.readFile(annotated);
+    const texts = (workbook.worksheets[0]?.getSheetValues() ?? []).flatMap((row) => JSON.stringify(row) ?? []);
+    expect(texts.filter((text) => text.includes('Error'))).not.toEqual([]);
   });
 
   it('is checked by the rules alone, with a warning, where there is no database', async () => {

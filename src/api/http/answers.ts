@@ -8,6 +8,13 @@ import type { FieldError } from '../errors/api-error';
 /** A 2xx answer that the specification does not describe. The caller turns it into an `ApiError`. */
 export class BadAnswerError extends Error {
   override readonly name = 'BadAnswerError';
+  /** @param body the JSON of an error that came with a status of success, whose words are kept */
+  constructor(
+    message: string,
+    readonly body?: string,
+  ) {
+    super(message);
+  }
 }
 
 /** Reads at most `maxBytes` of a body as text. The transport limits the body in any case. */

@@ -26,6 +26,7 @@ interface Standing {
   filingId: string;
   n: number;
   exporterId: string;
+  exporterName: string | null;
   contentHash: string;
   state: string;
   madeAt: string;
@@ -38,7 +39,7 @@ export async function judgeReference(client: Queryable, named: Named): Promise<J
   const before = await standingUnder(client, named);
   if (before?.n === n) {
     const same = before.contentHash === named.contentHash && sameId(before.exporterId, named.exporterId);
-    return same ? { outcome: 'standing', filingId: before.filingId } : refused(referenceTaken(reference, before));
+    return same ? { outcome: 'standing', filingId: before.filingId } : refused(referenceTaken(named, before));
   }
   const next = (before?.last ?? 0) + 1;
   if (n === next && n > 1 === (corrects !== null)) return null;
@@ -60,18 +61,24 @@ export async function standingUnder(
 ): Promise<Standing | null> {
   const { rows } = await db.query<Standing>(
     `SELECT filing_id AS "filingId", n, exporter_id AS "exporterId", content_hash AS "contentHash", state,
-            ${ISO('made_at')} AS "madeAt", max(n) OVER () AS last
+            ${ISO('made_at')} AS "madeAt", max(n) OVER () AS last,
+            (SELECT name FROM exporters e WHERE e.exporter_id = filings.exporter_id) AS "exporterName"
        FROM filings WHERE mode = $1 AND reference = $2 ORDER BY n = $3 DESC, n DESC LIMIT 1`,
     [mode, reference, n],
   );
   return rows[0] ?? null;
 }
 
-/** The refusal of other content under a reference and number that a filing already has. */
+/** The refusal of other content, or of another exporter, under a reference and number that a filing already has. */
 export function referenceTaken(
-  reference: string,
-  { filingId, n, state, madeAt }: Pick<Standing, 'filingId' | 'n' | 'state' | 'madeAt'>,
+  { reference, exporterId }: Pick<Named, 'reference' | 'exporterId'>,
+  { filingId, n, state, madeAt, ...holder }: Omit<Standing, 'contentHash' | 'last'>,
 ): Finding {
+  if (!sameId(exporterId, holder.exporterId)) {
+    const whose = `another exporter, ${holder.exporterName ?? holder.exporterId}`;
+    const other = `Reference ${filingName({ reference, n })} belongs to filing ${filingId} of ${whose} (state ${state}, made ${madeAt}). Use another reference, or name that exporter with --exporter.`;
+    return { ...errorAt(null, 'reference', 'reference_taken', other), filingId };
+  }
   const text = `Reference ${filingName({ reference, n })} belongs to filing ${filingId} with other content (state ${state}, made ${madeAt}). Use another reference, or, where rows of it were freed, \`ebrc correct\`.`;
   return { ...errorAt(null, 'reference', 'reference_taken', text), filingId };
 }

@@ -3,7 +3,7 @@ import type { DocumentStore } from '../../documents/document-store';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { TEMPLATE_UNKNOWN } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
-import type { Finding } from '../../domain/rules/finding';
+import { hasErrors, type Finding } from '../../domain/rules/finding';
 import type { EbrcClientDependencies, LedgerDependencies } from '../dependencies';
 import { RefusedError, UsageError } from '../errors';
 import { exporterIdOf } from '../lookup';
@@ -85,8 +85,7 @@ async function annotateRefused(
   file: FilingFile,
   findings: readonly Finding[],
 ): Promise<string | null> {
-  if (file.kind !== 'workbook' || !findings.some(({ severity, row }) => severity === 'error' && row !== null))
-    return null;
+  if (file.kind !== 'workbook' || !hasErrors(findings)) return null;
   const key = createHash('sha256').update(file.bytes).update(JSON.stringify(findings)).digest('hex').slice(0, 24);
   const name = `refused-${key}`;
   const before = await documents.find({ name, kind: 'xlsx' });
