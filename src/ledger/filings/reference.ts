@@ -26,7 +26,6 @@ interface Standing {
   filingId: string;
   n: number;
   exporterId: string;
-  exporterName: string | null;
   contentHash: string;
   state: string;
   madeAt: string;
@@ -61,8 +60,7 @@ export async function standingUnder(
 ): Promise<Standing | null> {
   const { rows } = await db.query<Standing>(
     `SELECT filing_id AS "filingId", n, exporter_id AS "exporterId", content_hash AS "contentHash", state,
-            ${ISO('made_at')} AS "madeAt", max(n) OVER () AS last,
-            (SELECT name FROM exporters e WHERE e.exporter_id = filings.exporter_id) AS "exporterName"
+            ${ISO('made_at')} AS "madeAt", max(n) OVER () AS last
        FROM filings WHERE mode = $1 AND reference = $2 ORDER BY n = $3 DESC, n DESC LIMIT 1`,
     [mode, reference, n],
   );
@@ -75,8 +73,7 @@ export function referenceTaken(
   { filingId, n, state, madeAt, ...holder }: Omit<Standing, 'contentHash' | 'last'>,
 ): Finding {
   if (!sameId(exporterId, holder.exporterId)) {
-    const whose = `another exporter, ${holder.exporterName ?? holder.exporterId}`;
-    const other = `Reference ${filingName({ reference, n })} belongs to filing ${filingId} of ${whose} (state ${state}, made ${madeAt}). Use another reference, or name that exporter with --exporter.`;
+    const other = `Reference ${filingName({ reference, n })} belongs to filing ${filingId} of another exporter. Use another reference, or name the exporter of that filing.`;
     return { ...errorAt(null, 'reference', 'reference_taken', other), filingId };
   }
   const text = `Reference ${filingName({ reference, n })} belongs to filing ${filingId} with other content (state ${state}, made ${madeAt}). Use another reference, or, where rows of it were freed, \`ebrc correct\`.`;
