@@ -102,7 +102,9 @@ describe('not filed', () => {
 });
 
 it.each([
-  ['200 with the body of an error', 200, { statusCode: 400, errorCode: 'PLAN_OVER', message: 'Upgrade your plan' }],
+  ['200 with the status of an error', 200, { statusCode: 400, message: 'Upgrade your plan' }],
+  ['200 with success: false', 200, { success: false, message: 'Upgrade your plan' }],
+  ['200 with the code of an error', 200, { errorCode: 'PLAN_OVER', message: 'Upgrade your plan' }],
   ['402', 402, { statusCode: 402, message: 'Upgrade your plan' }],
 ])('an answer %s is shown in its words while it is asked about', async (_what, status, body) => {
   const exporter = await stage.exporter();

@@ -234,7 +234,8 @@ describe('a file that cannot be filed', () => {
     const { annotated, errors } = result.json<Refusal & { annotated: string }>();
     expect(errors).toMatchObject([{ row: null, code: 'hidden_sheet' }]);
     await workbook.xlsx.readFile(annotated);
-    expect(workbook.worksheets[0]?.getRow(2).values).toEqual(expect.arrayContaining(['Error', errors[0]?.message]));
+    const said = `The whole file is refused: ${errors[0]?.message}`;
+    expect(workbook.worksheets[0]?.getRow(2).values).toEqual(expect.arrayContaining(['Error', said]));
   });
 
   it('is checked by the rules alone, with a warning, where there is no database', async () => {

@@ -43,10 +43,14 @@ export function unwrap(text: string, options?: CleanOptions): { data: unknown; b
     throw new BadAnswerError(describeNotJson(text));
   }
   if (!isObject(value)) return { data: value, beside: {} };
-  if ([value, value.data].some(namesFailure))
-    throw new BadAnswerError('the answer names the status of an error in an answer with a status of success');
+  const failure = [value, value.data].find(namesFailure);
+  if (failure !== undefined) {
+    const what = 'the answer names the status of an error in an answer with a status of success';
+    throw new BadAnswerError(what, JSON.stringify(failure));
+  }
   if (typeof value.success !== 'boolean') return { data: value, beside: {} };
-  if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success');
+  if (!value.success)
+    throw new BadAnswerError('the answer has success: false with a status of success', JSON.stringify(value));
   const { data, ...beside } = withoutEnvelope(value);
   if ('data' in value) return { data, beside };
   // An envelope without `data` holds the fields itself; without any field it proves nothing, not even an empty list.
