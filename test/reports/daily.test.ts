@@ -270,6 +270,39 @@ it('lists a filing once, whatever its currencies, and what has to be done about 
   expect(listed?.[0]?.slice(5, 8)).toEqual([2, null, '7 EUR, 5 USD']);
 });
 
+it('lists a filing that is late among those that need somebody rather than among the findings', async () => {
+  const rows = [{ sbCumInvoiceNumber: '811', mappedIRMAmountFCC: 1 }];
+  const late = await tell(ledger, { reference: 'LATE', madeAt: before(2), rows, unsent: true });
+  const due = (at: Date) =>
+    ledger.pool.query(`UPDATE filings SET state = 'overdue', attention = NULL, due_at = $2 WHERE filing_id = $1`, [
+      late,
+      at,
+    ]);
+  const listed = async () => {
+    const made = await dailyReport(ledger.pool, requestOf());
+    const [waiting, findings] = (['funnel/waiting', 'breaks/findings'] as const).map((name) => {
+      const [of = '', id] = name.split('/');
+      return JSON.stringify(group(of, made).tables.find((each) => each.id === id)?.rows);
+    });
+    return { waiting, findings };
+  };
+  await due(before(0, 1));
+  await compareCompany(ledger.pool, {
+    ...{ mode: 'test', iec: IEC, exporterId: EXPORTER, checks: ['filings'], overdueAfterMs: HOUR_MS, windows: [] },
+  });
+  await ledger.pool.query(
+    `UPDATE findings SET first_seen_at = $1, last_seen_at = $1 WHERE kind IN ('filing_overdue', 'outcome_unknown')`,
+    [before(0, 1)],
+  );
+  const missed = await listed();
+  expect(missed.waiting).toContain('It has not moved for longer than it should');
+  expect(missed.findings).not.toMatch(/filing_overdue|outcome_unknown/u);
+  await due(new Date(NOON.getTime() + HOUR_MS));
+  const inTime = await listed();
+  expect(inTime.waiting).not.toContain('LATE');
+  expect(inTime.findings).toContain('filing_overdue');
+});
+
 it('asks for the credentials of an exporter once, however many filings wait for them', async () => {
   const waits = ['CRED-1', 'CRED-2', 'CRED-3'];
   for (const [at, reference] of waits.entries()) {
