@@ -557,6 +557,8 @@ CREATE TABLE budget_classes (
   rate_class   text NOT NULL,
   -- No slot is granted before this, because the service answered 429: something else uses the key.
   closed_until timestamptz,
+  -- How long it was closed last, ms. It grows while the service refuses again soon after.
+  closed_ms    double precision,
   refusals     bigint NOT NULL DEFAULT 0,
   refused_at   timestamptz,
   PRIMARY KEY (key_hash, rate_class)

@@ -1,6 +1,11 @@
 import type { RateClass } from '../domain/names';
 import type { Queryable } from '../ledger/pool';
 
+/** In windows: how soon after a closed time another 429 means that something else goes on using the key. */
+const REFUSED_AGAIN_WITHIN = 10;
+/** In windows: a quarter of an hour. */
+const LONGEST_CLOSED = 15;
+
 export interface TicketState {
   ticket: string;
   granted: boolean;
@@ -80,15 +85,23 @@ export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; k
       );
     },
 
-    /** After a 429 nothing of the class is granted for one window. `answered_at` keeps a repeat from counting twice. */
+    /**
+     * After a 429 nothing of the class is granted for one window; after another one within ten windows from the end of
+     * that, for twice as long as before, up to fifteen windows. `answered_at` keeps a repeat from counting twice.
+     */
     async refused(ticket: string, rateClass: RateClass, windowMs: number): Promise<void> {
       await pool.query(
-        `UPDATE budget_classes
-            SET refusals = refusals + 1, refused_at = clock_timestamp(),
-                closed_until = greatest(closed_until, clock_timestamp() + $4::float8 * interval '1 ms')
-          WHERE key_hash = $1 AND rate_class = $2
+        `UPDATE budget_classes c
+            SET refusals = refusals + 1, refused_at = clock_timestamp(), closed_ms = next.ms,
+                closed_until = greatest(closed_until, clock_timestamp() + next.ms * interval '1 ms')
+           FROM (SELECT key_hash, rate_class, CASE
+                     WHEN closed_until > clock_timestamp() THEN greatest(closed_ms, $4)
+                     WHEN closed_until > clock_timestamp() - $5 * $4::float8 * interval '1 ms' THEN least(2 * closed_ms, $6 * $4)
+                     ELSE $4::float8 END AS ms
+                   FROM budget_classes WHERE key_hash = $1 AND rate_class = $2 FOR UPDATE) AS next
+          WHERE c.key_hash = next.key_hash AND c.rate_class = next.rate_class
             AND NOT EXISTS (SELECT FROM budget_slots WHERE ticket = $3 AND answered_at IS NOT NULL)`,
-        [keyHash, rateClass, ticket, windowMs],
+        [keyHash, rateClass, ticket, windowMs, REFUSED_AGAIN_WITHIN, LONGEST_CLOSED],
       );
       await answered(ticket, windowMs);
     },

@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
 import { isoDate } from '../domain/report-contracts';
 import { writeOutputFile } from '../documents/output-file';
-import type { Grouping, Report } from '../reports/report';
+import { WHAT_TO_DO, type Grouping, type Report } from '../reports/report';
 import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';
 import type { EbrcReaderDependencies } from './dependencies';
 import { UsageError } from './errors';
@@ -72,8 +72,29 @@ function refuseDay(on: string, now: Date): void {
   }
 }
 
+/** What somebody has to do, once a filing, from the tables that say so. */
+function toDoOf(groups: Report['groups']) {
+  const tables = groups.flatMap((group) => group.tables);
+  return tables.flatMap(({ columns, rows }) => {
+    const [reference, exporter, what] = ['Reference', 'Exporter', WHAT_TO_DO].map((name) =>
+      columns.findIndex(({ label }) => label === name),
+    );
+    if (reference === undefined || exporter === undefined || what === undefined || what < 0) return [];
+    const textOf = (row: (typeof rows)[number], at: number) => {
+      const value = row[at] ?? '';
+      return typeof value === 'object' && 'text' in value ? value.text : String(value);
+    };
+    return rows.map((row) => ({
+      reference: textOf(row, reference),
+      exporter: textOf(row, exporter),
+      what: textOf(row, what),
+    }));
+  });
+}
+
 function outcomeOf({ report, mode, on, madeAt, groups }: Report) {
   return {
+    toDo: toDoOf(groups),
     report,
     mode,
     on,

@@ -294,6 +294,39 @@ test('a 429 shuts the class for one window in every process, is counted, and lea
   expect(refused).toContain('pdf');
 });
 
+test('a class that is refused again and again is shut for longer each time, up to fifteen windows, until it goes well', async () => {
+  const store = createBudgetStore({ pool: database.pool, keyHash, owner: randomUUID() });
+  const { pool } = database;
+  await pool.query(`INSERT INTO budget_classes (key_hash, rate_class) VALUES ($1, 'pdf')`, [keyHash]);
+  const windowMs = 60_000;
+  const shutFor = async () => {
+    const [row] = await database.select(
+      `SELECT round(extract(epoch FROM closed_until - refused_at) / 60) AS windows FROM budget_classes WHERE key_hash = $1`,
+      keyHash,
+    );
+    return Number(row?.['windows']);
+  };
+  /** The shut time and so many windows more pass. */
+  const pass = (windows: number) =>
+    pool.query(
+      `UPDATE budget_classes SET closed_until = clock_timestamp() - $2 * interval '1 minute' WHERE key_hash = $1`,
+      [keyHash, windows],
+    );
+  const shut: number[] = [];
+  for (let time = 0; time < 6; time += 1) {
+    await store.refused(randomUUID(), 'pdf', windowMs);
+    shut.push(await shutFor());
+    await pass(1);
+  }
+  expect(shut).toEqual([1, 2, 4, 8, 15, 15]);
+  await pass(11);
+  await store.refused(randomUUID(), 'pdf', windowMs);
+  expect(await shutFor()).toBe(1);
+  // Another call that was refused at the same time makes it no longer.
+  await store.refused(randomUUID(), 'pdf', windowMs);
+  expect(await shutFor()).toBe(1);
+});
+
 test('stop rejects all waiting callers with its own error and removes their tickets', async () => {
   const budget = start({ limit: 1, windowMs: 60_000 });
   const held = await budget.acquire('pdf', {});

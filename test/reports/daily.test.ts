@@ -9,6 +9,11 @@ import { writeReportHtml } from '../../src/reports/write-html';
 import { writeReportWorkbook } from '../../src/reports/write-workbook';
 import { hashOfKey } from '../../src/budget/budget';
 import { EXPORTER, HOUR_MS, IEC, irmRecord, knowExporter, readBalance, readIrms, tell } from '../ledger/filed';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { figuresOf } from '../../src/starter/report';
+import { ebrc } from '../support/command-line';
+import { testFolder } from '../support/folder';
 import { useTestDatabase } from '../support/postgres';
 import { reportOn } from './report-input';
 
@@ -19,6 +24,7 @@ const before = (days: number, hours = 0) => new Date(NOON.getTime() - (days * 24
 const EVIL = '<img src=x onerror=alert(1)>=1+1';
 
 const ledger = useTestDatabase();
+const folder = testFolder();
 let report: Report;
 const requestOf = (more: Partial<ReportInput> = {}): ReportInput => ({ ...reportOn(ON), ...more });
 
@@ -243,6 +249,84 @@ it('lists the filings that wait for somebody, until they have moved on', async (
   expect(JSON.stringify(await waiting('2026-02-16'))).not.toContain('WAITS');
   await ledger.pool.query('UPDATE filings SET attention = NULL WHERE filing_id = $1', [filingId]);
   expect(JSON.stringify(await waiting())).not.toContain('WAITS');
+});
+
+it('lists a filing once, whatever its currencies, and what has to be done about it', async () => {
+  const rows = [
+    { sbCumInvoiceNumber: '801', mappedIRMAmountFCC: 5 },
+    { sbCumInvoiceNumber: '802', mappedIRMAmountFCC: 7, irmFCC: 'EUR' },
+  ];
+  const lost = await tell(ledger, { reference: 'TWO CURRENCIES', madeAt: before(1), rows });
+  await ledger.pool.query('UPDATE filings SET attention = NULL WHERE filing_id = $1', [lost]);
+  const { toDo, groups } = await figuresOf({ pool: ledger.pool, mode: 'test' }, { report: 'daily' });
+  expect(groups.length).toBe(10);
+  const asked = toDo.filter(({ reference }) => reference === 'TWO CURRENCIES');
+  expect(asked).toEqual([
+    { reference: 'TWO CURRENCIES', exporter: 'Asha Exports', what: expect.stringContaining('evidence') as string },
+  ]);
+  const made = await dailyReport(ledger.pool, requestOf());
+  const listed = group('unknown', made).tables[0]?.rows.filter((row) => row[1] === 'TWO CURRENCIES');
+  expect(listed).toHaveLength(1);
+  expect(listed?.[0]?.slice(5, 8)).toEqual([2, null, '7 EUR, 5 USD']);
+});
+
+it('lists a filing that is late among those that need somebody rather than among the findings', async () => {
+  const rows = [{ sbCumInvoiceNumber: '811', mappedIRMAmountFCC: 1 }];
+  const late = await tell(ledger, { reference: 'LATE', madeAt: before(2), rows, unsent: true });
+  const due = (at: Date) =>
+    ledger.pool.query(`UPDATE filings SET state = 'overdue', attention = NULL, due_at = $2 WHERE filing_id = $1`, [
+      late,
+      at,
+    ]);
+  const listed = async () => {
+    const made = await dailyReport(ledger.pool, requestOf());
+    const [waiting, findings] = (['funnel/waiting', 'breaks/findings'] as const).map((name) => {
+      const [of = '', id] = name.split('/');
+      return JSON.stringify(group(of, made).tables.find((each) => each.id === id)?.rows);
+    });
+    return { waiting, findings };
+  };
+  await due(before(0, 1));
+  await compareCompany(ledger.pool, {
+    ...{ mode: 'test', iec: IEC, exporterId: EXPORTER, checks: ['filings'], overdueAfterMs: HOUR_MS, windows: [] },
+  });
+  await ledger.pool.query(
+    `UPDATE findings SET first_seen_at = $1, last_seen_at = $1 WHERE kind IN ('filing_overdue', 'outcome_unknown')`,
+    [before(0, 1)],
+  );
+  const missed = await listed();
+  expect(missed.waiting).toContain('It has not moved for longer than it should');
+  expect(missed.findings).not.toMatch(/filing_overdue|outcome_unknown/u);
+  await due(new Date(NOON.getTime() + HOUR_MS));
+  const inTime = await listed();
+  expect(inTime.waiting).not.toContain('LATE');
+  expect(inTime.findings).toContain('filing_overdue');
+});
+
+it('asks for the credentials of an exporter once, however many filings wait for them', async () => {
+  const waits = ['CRED-1', 'CRED-2', 'CRED-3'];
+  for (const [at, reference] of waits.entries()) {
+    const rows = [{ sbCumInvoiceNumber: `90${at}`, mappedIRMAmountFCC: 1 }];
+    await tell(ledger, { reference, madeAt: before(1, 5 - at), rows, unsent: true });
+  }
+  await ledger.pool.query(
+    `UPDATE filings SET state = 'needs_credentials', attention = 'Log in again.' WHERE reference = ANY($1)`,
+    [waits],
+  );
+  const env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
+  const path = join(folder, 'daily.html');
+  const { stdout, code } = await ebrc(['report', 'daily', '-o', path], { env });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /CRED-1 and 2 more\tAsha Exports\t.*ebrc credentials exporter-1@example\.test --username USER/u,
+  );
+  expect(stdout.match(/CRED-/gu)).toHaveLength(1);
+  expect(await readFile(path, 'utf8')).toContain('CRED-1 and 2 more');
+  const { stderr } = await ebrc(['list', '--attention'], { env });
+  expect(stderr.match(/ebrc credentials exporter-1@example\.test --username USER/gu)).toHaveLength(1);
+  expect(stderr).toContain('CRED-3, CRED-2, CRED-1');
+  const { stdout: shown } = await ebrc(['show', 'CRED-2'], { env });
+  expect(shown).toContain('`ebrc credentials exporter-1@example.test --username USER`');
 });
 
 describe('as a workbook', () => {

@@ -1,4 +1,5 @@
 /** Outcomes that nobody knows: and what persons answer. */
+import { readBundle } from '../../src/ledger/views/bundle';
 import { certifyByHand, clientOf, namesOf, passSettleTime, rowStates, settle, soon, untilFound } from './doors';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
 
@@ -98,6 +99,31 @@ describe('not filed', () => {
     expect(await stage.verdicts(filingId)).toEqual(['not_filed', 'not_filed']);
     expect(await rowStates(stage, filingId)).toEqual(['released']);
   });
+});
+
+it.each([
+  ['200 with the status of an error', 200, { statusCode: 400, message: 'Upgrade your plan' }],
+  ['200 with success: false', 200, { success: false, message: 'Upgrade your plan' }],
+  ['200 with the code of an error', 200, { errorCode: 'PLAN_OVER', message: 'Upgrade your plan' }],
+  ['402', 402, { statusCode: 402, message: 'Upgrade your plan' }],
+])('an answer %s is shown in its words while it is asked about', async (_what, status, body) => {
+  const exporter = await stage.exporter();
+  stage.service.script({ operation: 'push-irm', about: exporter.exporterId, answer: { status, body } });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const { filingId } = await stage.until(filing, 'outcome_unknown');
+  await settle(stage, filing);
+  const { attempts, evidence } = await stage.view(filing);
+  expect(attempts).toMatchObject([{ verdict: 'unknown', answerStatus: status }]);
+  expect(attempts[0]?.said).toContain('Upgrade your plan');
+  expect(evidence?.entries).toEqual([
+    { name: 'refusal:service', text: expect.stringContaining('Upgrade your plan') as string },
+  ]);
+  const bundle = await readBundle(stage.ledger.pool, filingId ?? '');
+  expect(bundle?.files.find(({ name }) => name === 'attempts.json')?.content).toContain('Upgrade your plan');
+  await stage.decide(filing, 'not_filed', { by: 'ravi', ends: true });
+  await stage.untilAsleep(filing);
+  await stage.decide(filing, 'not_filed', { by: 'meera', ends: true });
+  expect(await filing.result()).toMatchObject({ state: 'needs_correction' });
 });
 
 it('a second send that is refused in words of a duplicate asks, and its certificate is found', async () => {

@@ -6,6 +6,9 @@ import { access, writeFile, readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import type { Problem } from '../../src/starter/errors';
+import { Workbook } from 'exceljs';
+import { mappingRow } from '../../dev/sample-mapping';
+import { writeBulkWorkbook } from '../../src/workbook/write';
 import { testFolder } from '../support/folder';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { runProgram } from '../../src/starter/cli/program';
@@ -215,6 +218,24 @@ describe('a file that cannot be filed', () => {
     expect(result.code).toBe(3);
     expect(result.json()).toMatchObject({ ok: false, rows: 0, annotated: null, errors: [{ code }] });
     await expect(access(output)).rejects.toThrow('ENOENT');
+  });
+
+  it('that is refused as a whole comes back with the reason in it', async () => {
+    const workbook = new Workbook();
+    const bytes = await writeBulkWorkbook([mappingRow()]);
+    await workbook.xlsx.load(bytes as unknown as ArrayBuffer);
+    const [sheet] = workbook.worksheets;
+    if (sheet) sheet.state = 'hidden';
+    const path = join(folder, 'hidden.xlsx');
+    await workbook.xlsx.writeFile(path);
+    const env = { EBRC_DOCUMENTS: join(folder, 'documents') };
+    const result = await ebrc(['file', path, '--exporter', 'a@b.example', '--declaration', 'Y', '--json'], { env });
+    expect(result.code).toBe(3);
+    const { annotated, errors } = result.json<Refusal & { annotated: string }>();
+    expect(errors).toMatchObject([{ row: null, code: 'hidden_sheet' }]);
+    await workbook.xlsx.readFile(annotated);
+    const said = `The whole file is refused: ${errors[0]?.message}`;
+    expect(workbook.worksheets[0]?.getRow(2).values).toEqual(expect.arrayContaining(['Error', said]));
   });
 
   it('is checked by the rules alone, with a warning, where there is no database', async () => {

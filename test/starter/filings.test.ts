@@ -9,7 +9,9 @@ import { createDocumentStore } from '../../src/documents/document-store';
 import type { Principal } from '../../src/domain/principal';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { messageOf } from '../../dev/sample-mapping';
-import { EXPORTER, knowExporter, newRows } from '../ledger/filings/recording';
+import { filingPage } from '../../src/starter/cli/filing-text';
+import { keptTerminal } from '../support/terminals';
+import { EXPORTER, irm, knowExporter, newRows, readIrms } from '../ledger/filings/recording';
 import { useTestDatabase } from '../support/postgres';
 import { principalOf } from '../support/principals';
 import { TEST_SETTINGS } from '../support/settings';
@@ -124,6 +126,14 @@ describe('to file', () => {
     expect(await codesOf(file(mappings(), { reference: 'ONE' }))).toEqual(['reference_taken']);
   });
 
+  it('under a reference of another exporter is refused, and says so', async () => {
+    const rows = mappings();
+    await file(rows, { reference: 'SHARED' });
+    await knowExporter(ledger, 'exporter-2', 'AAGCM4521L');
+    const refused = file(rows, { reference: 'SHARED', exporter: 'exporter-2' });
+    await expect(refused).rejects.toThrow(/belongs to filing F\w+ of another exporter\./u);
+  });
+
   it('two at once under one reference: the other content is refused', async () => {
     const both = await Promise.allSettled([
       file(mappings(), { reference: 'TWO' }),
@@ -194,6 +204,35 @@ describe('to correct', () => {
         [3, 'recorded'],
       ]),
     );
+  });
+});
+
+describe('to approve', () => {
+  it('shows what changed of the remittances since the filing was made, and which calls wait', async () => {
+    const rows = mappings();
+    await readIrms(ledger, [irm()], 3_600_000);
+    const { filing } = await file(rows, { reference: 'CHANGED', approval: true });
+    const { pool } = ledger;
+    await pool.query(`UPDATE filings SET state = 'awaiting_approval', asked = true WHERE filing_id = $1`, [
+      filing.filingId,
+    ]);
+    expect((await clientOf().show('CHANGED')).changedIrms).toEqual([]);
+    await readIrms(ledger, [irm({ irmAvailableAmt: 4_000, irmStatus: 'amended' })]);
+    await pool.query(
+      `INSERT INTO budget_classes (key_hash, rate_class, closed_until) VALUES ('test:k', 'push', now() + interval '1 h'),
+         ('test:k', 'bulk', now() + interval '1 h'), ('live:k', 'details', now() + interval '1 h')`,
+    );
+    const shown = await clientOf().show('CHANGED');
+    const irmNumber = rows[0]?.irmNumber;
+    expect(shown.changedIrms).toEqual([
+      { irmNumber, what: 'available', before: '10000', now: '4000' },
+      { irmNumber, what: 'status', before: 'fresh', now: 'amended' },
+    ]);
+    expect(shown.rateLimited).toEqual([{ rateClass: 'push', until: expect.stringMatching(/^20.*Z$/u) as string }]);
+    const { terminal, written } = keptTerminal();
+    terminal.result({}, () => filingPage(shown));
+    expect(written.stdout).toMatch(/Since it was made, its remittances changed:[^]*\tavailable\t10000\t4000/u);
+    expect(written.stdout).toMatch(/Rate limit\tthe service answered 429.*\(push\)/u);
   });
 });
 

@@ -181,7 +181,17 @@ test('a list on a narrow terminal says what a filing waits for rather than its c
 });
 
 const FILING = {
-  ...{ filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], attempts: [] },
+  ...{
+    filingId: 'F1',
+    reference: 'R',
+    n: 1,
+    state: 'processing',
+    correctedBy: [],
+    rows: [],
+    attempts: [],
+    rateLimited: [],
+    changedIrms: [],
+  },
   ...{ evidence: null, decisions: [], actions: [], waiting: null, errors: [], warnings: [] },
 };
 

@@ -178,7 +178,8 @@ async function submit<T>(
   return caller.call({ ...request, beforeWrite: call.beforeWrite }, call, async (answer) => {
     const { data, beside } = unwrap(await readText(answer.body));
     if (!isObject(data)) throw new BadAnswerError('the answer has no acknowledgement');
-    if (isError(data)) throw new BadAnswerError('the answer is an error with a status of success');
+    if (isError(data))
+      throw new BadAnswerError('the answer is an error with a status of success', JSON.stringify(data));
     return {
       parsed: parseAnswer(schema, data),
       status: answer.status,

@@ -3,7 +3,7 @@ import { OPERATIONS, type Operation } from '../../domain/service/operations';
 import { cutText } from '../../domain/text';
 import { BadAnswerError, readText } from '../http/answers';
 import { classifyAnswer, classifyTransport } from './classify';
-import { parseErrorBody } from './error-body';
+import { parseErrorBody, type ErrorBody } from './error-body';
 import { ApiError, type FieldError, TransportError } from './api-error';
 import { safeCause, type Redactor } from './redact';
 import type { TransportAnswer } from '../http/transport';
@@ -70,15 +70,24 @@ export function failureOf(error: unknown, context: FailureContext): Error {
   });
 }
 
-/** The error for a 2xx with an unreadable body. */
+/** The error for a 2xx with an unreadable body, with the words of one that is an error. */
 function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: FailureContext): ApiError {
+  const {
+    wellFormed: _,
+    message = '',
+    ...said
+  } = error.body === undefined ? NOTHING_SAID : parseErrorBody(error.body, redact);
+  const words = [message || said.errorCode, fieldErrorText(said.fieldErrors)].filter(Boolean).join('');
   return new ApiError({
+    ...said,
     kind: OPERATIONS[operation].submits ? 'outcome_unknown' : 'bad_answer',
     operation,
     status: status ?? undefined,
-    message: `${OPERATIONS[operation].title} was answered with ${status ?? 'a status'} but ${redact(error.message)}.`,
+    message: `${OPERATIONS[operation].title} was answered with ${status ?? 'a status'} but ${redact(error.message)}${words === '' ? '.' : cutText(`: ${words}`)}`,
   });
 }
+
+const NOTHING_SAID: ErrorBody = { wellFormed: false, fieldErrors: [] };
 
 function failedExchange(error: TransportError, { operation, status, redact }: FailureContext): ApiError {
   const ofHook = error.reason === 'before_write';

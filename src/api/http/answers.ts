@@ -8,6 +8,13 @@ import type { FieldError } from '../errors/api-error';
 /** A 2xx answer that the specification does not describe. The caller turns it into an `ApiError`. */
 export class BadAnswerError extends Error {
   override readonly name = 'BadAnswerError';
+  /** @param body the JSON of an error that came with a status of success, whose words are kept */
+  constructor(
+    message: string,
+    readonly body?: string,
+  ) {
+    super(message);
+  }
 }
 
 /** Reads at most `maxBytes` of a body as text. The transport limits the body in any case. */
@@ -36,10 +43,14 @@ export function unwrap(text: string, options?: CleanOptions): { data: unknown; b
     throw new BadAnswerError(describeNotJson(text));
   }
   if (!isObject(value)) return { data: value, beside: {} };
-  if ([value, value.data].some(namesFailure))
-    throw new BadAnswerError('the answer names the status of an error in an answer with a status of success');
+  const failure = [value, value.data].find(namesFailure);
+  if (failure !== undefined) {
+    const what = 'the answer names the status of an error in an answer with a status of success';
+    throw new BadAnswerError(what, JSON.stringify(failure));
+  }
   if (typeof value.success !== 'boolean') return { data: value, beside: {} };
-  if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success');
+  if (!value.success)
+    throw new BadAnswerError('the answer has success: false with a status of success', JSON.stringify(value));
   const { data, ...beside } = withoutEnvelope(value);
   if ('data' in value) return { data, beside };
   // An envelope without `data` holds the fields itself; without any field it proves nothing, not even an empty list.

@@ -5,7 +5,7 @@
  *   `irm_rose`: something was given back, which may hide a use; `irm_amended`, `irm_cancelled`; `irm_unread`: its
  *   balance is not known before or after; `irm_unjudged`: another filing on its way may have used it.
  * - `reading`: there is no whole reading. `request`: the filing has one; `request_errored`: what it reports failed;
- *   `refusal`: the service refused it in a way that may prove that it has the rows; `request_open`: one of about the
+ *   `refusal`: the service answered with an error that may prove that it has the rows; `request_open`: one of about the
  *   same time has no outcome, so the authority is behind.
  */
 export type EvidenceKind =

@@ -58,7 +58,7 @@ export interface Doubt {
   irms: readonly IrmUse[];
   /** Requests of the filing, and whether their records report its rows as Errored. */
   requests: readonly { id: string; errored: boolean }[];
-  /** What the service said when it refused the attempt in a way that proves nothing; null: it did not. */
+  /** What the service said when it refused the attempt, or named no request, which proves nothing; null: it did not. */
   refusal: string | null;
   /** Accepted requests of the exporter of about the same time, without an outcome. */
   openRequests: readonly { id: string; filing: string }[];
@@ -152,7 +152,7 @@ function evidenceAgainst(doubt: Doubt): EvidenceEntry[] {
       : [{ name: NO_READING, text: 'The certificates could not be read whole since the settle time was over.' }]),
     ...against.map((each) => evidenceEntry('certificate', each.number, certificateText(each))),
     ...irms.flatMap(evidenceOfIrm),
-    ...(refusal === null ? [] : [evidenceEntry('refusal', 'service', `The service refused it: ${refusal}`)]),
+    ...(refusal === null ? [] : [evidenceEntry('refusal', 'service', `The service answered: ${refusal}`)]),
     ...requests.map(({ id }) => evidenceEntry('request', id, `The filing has request ${id}.`)),
     ...requests.flatMap(({ id, errored }) =>
       errored ? evidenceEntry('request_errored', id, `Request ${id} reports rows of it as Errored.`) : [],

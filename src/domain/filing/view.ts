@@ -13,6 +13,7 @@ export interface FilingSummary {
   n: number;
   exporterId: string;
   exporterName: string | null;
+  exporterEmail: string | null;
   /** A filing state; `refused`: nothing was recorded; `started`: it is not known yet. */
   state: string;
   waiting: Waiting | null;
@@ -52,6 +53,10 @@ export interface FilingView extends FilingSummary {
   decisions: DecisionView[];
   /** The filings that correct it. */
   correctedBy: string[];
+  /** What changed of its remittances since it was made, while it waits for an approval. */
+  changedIrms: { irmNumber: string; what: string; before: string | null; now: string | null }[];
+  /** The rate classes of its calls in which the service answered 429, so that none is made before that. */
+  rateLimited: { rateClass: string; until: string }[];
   rows: RowView[];
 }
 
@@ -90,6 +95,10 @@ export interface AttemptView {
   requestFrom: string | null;
   dgftAckId: string | null;
   answeredAt: string | null;
+  /** HTTP status of the answer; null: none came. */
+  answerStatus: number | null;
+  /** What the service said, where its answer is no plain acknowledgement. */
+  said: string | null;
 }
 
 /** What was found of an attempt of unknown outcome, or against sending. */

@@ -26,6 +26,11 @@ export interface StoredAnswer extends SendResult {
   irms: readonly unknown[] | null;
 }
 
+/** SQL: what the service said in its answer to attempt `a`, in its words; null: there is no answer. */
+export const SAID = `coalesce(nullif(a.answer ->> 'message', ''),
+  (SELECT nullif(string_agg(said.text, '; '), '') FROM jsonb_array_elements_text(a.answer -> 'texts') AS said (text)),
+  CASE WHEN a.answer ->> 'kind' = 'accepted' THEN 'an acknowledgement that names no request' ELSE a.answer ->> 'kind' END)`;
+
 export interface AttemptRow {
   number: number;
   verdict: Verdict;

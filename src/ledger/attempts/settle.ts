@@ -7,6 +7,7 @@ import { counted } from '../../domain/text';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { CERTIFICATE, certifyRows, ROW_FACTS } from './certify';
+import { SAID } from './attempts';
 import type { LockedFiling } from '../filings/lock';
 import { addEvent } from '../filings/move';
 
@@ -76,7 +77,8 @@ async function attemptInDoubt(
   const { rows } = await client.query<AttemptInDoubt>(
     `WITH first AS (SELECT min(t.marked_at) AS at FROM attempts t JOIN filings f USING (filing_id)
          WHERE f.mode = $3 AND f.reference = $5 AND t.verdict <> 'not_sent')
-     SELECT a.number, a.verdict, CASE WHEN a.answer_status BETWEEN 400 AND 499 THEN coalesce(a.answer ->> 'message', a.answer ->> 'kind') END AS refusal,
+     SELECT a.number, a.verdict, CASE WHEN a.answer_status BETWEEN 400 AND 499 OR (a.answer_status BETWEEN 200 AND 299 AND a.request_id IS NULL)
+              THEN ${SAID} END AS refusal,
             ${MS('first.at')} AS "firstMark", ((first.at AT TIME ZONE 'Asia/Kolkata')::date - 1)::text AS "firstDay",
             ${MS('w.began_at')} AS "wholeAt", coalesce(w.after AND w.began_at >= clock_timestamp() - greatest(a.settle_ms, $2) * interval '1 ms', false) AS read,
             ${MS('i.began_at')} AS "irmsAt",

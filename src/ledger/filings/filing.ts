@@ -12,6 +12,7 @@ export interface FilingRecord extends Standing {
   mode: Mode;
   exporterId: string;
   exporterName: string | null;
+  exporterEmail: string | null;
   iec: string | null;
   reference: string;
   n: number;
@@ -64,7 +65,8 @@ const ATTENTION = `CASE WHEN f.closed_at IS NOT NULL THEN f.attention
   ELSE nullif(concat_ws(' ', (SELECT string_agg(w.text, ' ') FROM ${RUN_FINDINGS}), f.attention), '') END`;
 
 const COLUMNS = `f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.iec, f.reference, f.n, f.corrects,
-  (SELECT name FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterName", f.workflow_id AS "workflowId",
+  (SELECT name FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterName",
+  (SELECT email FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterEmail", f.workflow_id AS "workflowId",
   f.content_hash AS "contentHash", f.input_ref AS "inputRef", f.upload_type AS "uploadType", f.declaration, f.channel,
   f.made_by AS "madeBy", f.maker_id AS "makerId", f.made_at AS "madeAt", f.approval, f.approved_at AS "approvedAt", f.approved_evidence AS "approvedEvidence", ${UNREAD_APPROVED},
   f.approved_at IS NOT NULL AS approved, f.state, f.since, f.moves, f.due_at AS "dueAt", ${ATTENTION} AS attention, f.asked, f.pause,

@@ -38,7 +38,7 @@ export async function judgeReference(client: Queryable, named: Named): Promise<J
   const before = await standingUnder(client, named);
   if (before?.n === n) {
     const same = before.contentHash === named.contentHash && sameId(before.exporterId, named.exporterId);
-    return same ? { outcome: 'standing', filingId: before.filingId } : refused(referenceTaken(reference, before));
+    return same ? { outcome: 'standing', filingId: before.filingId } : refused(referenceTaken(named, before));
   }
   const next = (before?.last ?? 0) + 1;
   if (n === next && n > 1 === (corrects !== null)) return null;
@@ -67,11 +67,15 @@ export async function standingUnder(
   return rows[0] ?? null;
 }
 
-/** The refusal of other content under a reference and number that a filing already has. */
+/** The refusal of other content, or of another exporter, under a reference and number that a filing already has. */
 export function referenceTaken(
-  reference: string,
-  { filingId, n, state, madeAt }: Pick<Standing, 'filingId' | 'n' | 'state' | 'madeAt'>,
+  { reference, exporterId }: Pick<Named, 'reference' | 'exporterId'>,
+  { filingId, n, state, madeAt, ...holder }: Omit<Standing, 'contentHash' | 'last'>,
 ): Finding {
+  if (!sameId(exporterId, holder.exporterId)) {
+    const other = `Reference ${filingName({ reference, n })} belongs to filing ${filingId} of another exporter. Use another reference, or name the exporter of that filing.`;
+    return { ...errorAt(null, 'reference', 'reference_taken', other), filingId };
+  }
   const text = `Reference ${filingName({ reference, n })} belongs to filing ${filingId} with other content (state ${state}, made ${madeAt}). Use another reference, or, where rows of it were freed, \`ebrc correct\`.`;
   return { ...errorAt(null, 'reference', 'reference_taken', text), filingId };
 }

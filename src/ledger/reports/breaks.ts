@@ -40,6 +40,8 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
       findings: `SELECT o.finding_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
          f.workflow_id AS "workflowId", o.irm_number AS "irmNumber", o.amount::text AS value, o.currency, o.days, coalesce(o.reason, o.text) AS reason
          FROM open_findings o LEFT JOIN exporters e USING (exporter_id) LEFT JOIN filings f ON f.filing_id = o.filing_id
+        WHERE o.kind <> 'outcome_unknown' AND NOT (o.kind = 'filing_overdue'
+          AND coalesce(f.attention IS NOT NULL OR f.due_at < (SELECT until FROM scope), false))
         ORDER BY o.first_seen_at, o.finding_id LIMIT (SELECT row_limit FROM scope)`,
     },
   });

@@ -26,12 +26,24 @@ interface WaitingFiling {
   attention: string;
 }
 
-/** SQL: filings with attention, but for unknown outcomes, which have a list. What had it before is not known. */
-const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", f.since,
-            extract(epoch FROM scope.until - f.since)::float8 / 3600 AS hours, f.attention
-       FROM scope JOIN filings f ON f.mode = scope.mode AND f.attention IS NOT NULL AND f.state <> 'outcome_unknown' AND f.since < scope.until
-       JOIN exporters e USING (exporter_id)
-      ORDER BY f.since, f.filing_id LIMIT (SELECT row_limit FROM scope)`;
+/**
+ * SQL: filings that need somebody, but for unknown outcomes, which have a list. What needed somebody before is not
+ * known. An exporter's credentials are asked for once, in the line of the filing that has waited longest.
+ */
+const WAITING = `SELECT "filingId", reference || CASE WHEN asking > 1 THEN ' and ' || asking - 1 || ' more' ELSE '' END AS reference,
+            exporter, "workflowId", since, hours, attention
+       FROM (SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", f.since,
+               extract(epoch FROM scope.until - f.since)::float8 / 3600 AS hours,
+               CASE WHEN f.state = 'needs_credentials'
+                    THEN 'Submit working portal credentials: ebrc credentials ' || e.email || ' --username USER. Its filings continue by themselves.'
+                    ELSE coalesce(f.attention, 'It has not moved for longer than it should: ebrc show ' || f.filing_id) END AS attention,
+               row_number() OVER question AS nth, count(*) OVER (PARTITION BY CASE WHEN f.state = 'needs_credentials' THEN f.exporter_id ELSE f.filing_id END) AS asking
+          FROM scope JOIN filings f ON f.mode = scope.mode AND f.state <> 'outcome_unknown' AND f.since < scope.until
+            AND (f.attention IS NOT NULL OR (f.closed_at IS NULL AND f.due_at < scope.until))
+          JOIN exporters e USING (exporter_id)
+        WINDOW question AS (PARTITION BY CASE WHEN f.state = 'needs_credentials' THEN f.exporter_id ELSE f.filing_id END
+          ORDER BY f.since, f.filing_id)) AS waiting
+      WHERE nth = 1 ORDER BY since, "filingId" LIMIT (SELECT row_limit FROM scope)`;
 
 const UNKNOWN = `, ${stateSpans('outcome_unknown')}, ${OPEN_SPANS}, ${stepsOf('spans')}`;
 /** SQL: row `r` of the filing `o` was sent and not settled by the end of the scope. */
@@ -44,12 +56,8 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
     /** The amounts that were sent and have no outcome, by currency. */
     atRisk: { currency: string; value: string }[];
     trend: DayCount[];
-    filings: (Omit<WaitingFiling, 'attention'> & {
-      rows: number;
-      value: string;
-      currency: string | null;
-      attention: string | null;
-    })[];
+    /** Where the rows have several currencies, `value` is null and `currency` has each amount. */
+    filings: (WaitingFiling & { rows: number; value: string | null; currency: string | null })[];
   }>(db, scope, UNKNOWN, {
     one: {
       totals: `SELECT count(*)::int AS filings, count(*) FILTER (WHERE hours > 24)::int AS "olderThanDay",
@@ -60,10 +68,12 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
          FROM open_spans o CROSS JOIN scope JOIN filing_rows r ON ${SENT} GROUP BY r.currency ORDER BY r.currency`,
       trend: OPEN_BY_DAY,
       filings: `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", o.since, o.hours,
-         count(r.filing_id)::int AS rows, coalesce(sum(r.amount), 0)::text AS value, r.currency, f.attention
+         coalesce(s.rows, 0) AS rows, CASE WHEN s.currencies > 1 THEN NULL ELSE coalesce(s.value, 0)::text END AS value, s.currency,
+         coalesce(f.attention, 'Nothing yet: evidence whether it was filed is being gathered.') AS attention
          FROM open_spans o CROSS JOIN scope JOIN filings f USING (filing_id) JOIN exporters e USING (exporter_id)
-         LEFT JOIN filing_rows r ON ${SENT}
-        GROUP BY f.filing_id, f.reference, e.name, f.workflow_id, o.since, o.hours, r.currency
+         LEFT JOIN LATERAL (SELECT sum(c.rows)::int AS rows, count(*) AS currencies, sum(c.value) AS value,
+              CASE WHEN count(*) > 1 THEN string_agg(c.value || ' ' || c.currency, ', ' ORDER BY c.currency) ELSE min(c.currency) END AS currency
+            FROM (SELECT r.currency, count(*) AS rows, sum(r.amount) AS value FROM filing_rows r WHERE ${SENT} GROUP BY r.currency) AS c) AS s ON true
         ORDER BY o.since, f.filing_id LIMIT (SELECT row_limit FROM scope)`,
     },
   });

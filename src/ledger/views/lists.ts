@@ -69,6 +69,7 @@ export function summaryOf(filing: FilingRecord, counts: FilingSummary['counts'])
     n: record.n,
     exporterId: record.exporterId,
     exporterName: record.exporterName,
+    exporterEmail: record.exporterEmail,
     state: record.state,
     waiting: waitingOf(filing, counts),
     needsAttention: record.needsAttention,

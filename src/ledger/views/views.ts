@@ -2,9 +2,11 @@
 import type { AttemptView, DecisionView, EvidenceView, FilingView } from '../../domain/filing/view';
 import { authorityErrors, type Finding } from '../../domain/rules/finding';
 import { HOUR_MS } from '../../domain/dates';
+import type { RateClass } from '../../domain/names';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { filingOfReference, getFiling, type FilingRecord } from '../filings/filing';
+import { SAID } from '../attempts/attempts';
 import { againstSending } from '../decisions/in-question';
 import { summaryOf } from './lists';
 import { countsOf, rowsOf, type Scope } from './rows';
@@ -40,26 +42,29 @@ async function viewOf(
 ): Promise<FilingView> {
   const { mode, reference, filingId } = filing;
   const scope = { mode, reference, n };
-  const [rows, attempts, decisions, evidence, correctedBy] = await Promise.all([
+  const [rows, attempts, decisions, evidence, correctedBy, changed, rateLimited] = await Promise.all([
     rowsOf(db, scope),
     attemptsOf(db, filingId),
     decisionsOf(db, scope),
     evidenceOf(db, filing, settleAfterMs),
     correctionsOf(db, filingId),
+    changedIrms(db, filing),
+    closedClasses(db, filing),
   ]);
   return {
     ...summaryOf(filing, countsOf(rows)),
     errors: [...filing.errors, ...authorityErrors(rows, filing.errors as Finding[])],
     attempt: filing.attempt,
-    ...{ attempts, evidence, decisions, correctedBy, rows },
+    ...{ attempts, evidence, decisions, correctedBy, changedIrms: changed, rateLimited, rows },
   };
 }
 
 async function attemptsOf(db: Queryable, filingId: string): Promise<AttemptView[]> {
   const { rows } = await db.query<AttemptView>(
     `SELECT number, verdict, reason, ${ISO('marked_at')} AS "markedAt", request_id AS "requestId", request_from AS "requestFrom",
-            dgft_ack_id AS "dgftAckId", ${ISO('answered_at')} AS "answeredAt"
-       FROM attempts WHERE filing_id = $1 ORDER BY number`,
+            dgft_ack_id AS "dgftAckId", ${ISO('answered_at')} AS "answeredAt", answer_status AS "answerStatus",
+            CASE WHEN request_id IS NULL OR a.answer ->> 'kind' <> 'accepted' THEN ${SAID} END AS said
+       FROM attempts a WHERE filing_id = $1 ORDER BY number`,
     [filingId],
   );
   return rows;
@@ -76,6 +81,44 @@ async function decisionsOf(db: Queryable, { mode, reference, n }: Scope): Promis
   );
   return rows;
 }
+
+/** What changed of a filing's remittances since it was made: whoever approves it sees another state than its maker. */
+async function changedIrms(db: Queryable, filing: FilingRecord): Promise<FilingView['changedIrms']> {
+  if (filing.state !== 'awaiting_approval') return [];
+  const { rows } = await db.query<FilingView['changedIrms'][number]>(
+    `SELECT i.irm_number AS "irmNumber", f.what, f.before, f.now
+       FROM (SELECT DISTINCT irm_key FROM filing_rows WHERE filing_id = $1) AS own
+       JOIN irms i ON i.exporter_id = $2 AND i.irm_key = own.irm_key
+       JOIN LATERAL (SELECT * FROM irm_changes h WHERE h.exporter_id = i.exporter_id AND h.irm_number = i.irm_number
+          AND h.ad_code = i.ad_code AND h.ifsc_code = i.ifsc_code AND h.issue_date = i.issue_date AND h.seen_at <= $3
+          ORDER BY h.seen_at DESC, h.change_id DESC LIMIT 1) AS b ON true
+       CROSS JOIN LATERAL (VALUES ('amount', trim_scale(b.amount)::text, trim_scale(i.amount)::text),
+         ('available', trim_scale(b.available)::text, trim_scale(i.available)::text), ('currency', b.currency, i.currency),
+         ('purpose', b.purpose_code, i.purpose_code), ('status', b.status, i.status),
+         ('listed by the service', 'yes', CASE WHEN i.missing_since > $3 THEN 'no' ELSE 'yes' END)) AS f (what, before, now)
+      WHERE f.before IS DISTINCT FROM f.now ORDER BY i.irm_number, f.what`,
+    [filing.filingId, filing.exporterId, filing.madeAt],
+  );
+  return rows;
+}
+
+/** The rate classes of an open filing's calls that 429 answers keep closed, with the end of that. */
+async function closedClasses(
+  db: Queryable,
+  { mode, channel, closed }: FilingRecord,
+): Promise<FilingView['rateLimited']> {
+  if (closed) return [];
+  const { rows } = await db.query<FilingView['rateLimited'][number]>(
+    `SELECT rate_class AS "rateClass", ${ISO('max(closed_until)')} AS until FROM budget_classes
+      WHERE starts_with(key_hash, $1 || ':') AND rate_class = ANY($2) AND closed_until > clock_timestamp()
+      GROUP BY rate_class ORDER BY rate_class`,
+    [mode, [channel, ...CALLED]],
+  );
+  return rows;
+}
+
+/** The rate classes of the calls of every filing, besides its submission's. */
+const CALLED: readonly RateClass[] = ['api', 'details', 'irm-refresh', 'pdf'];
 
 /** The corrections of a filing. */
 async function correctionsOf(db: Queryable, filingId: string): Promise<string[]> {

@@ -29,7 +29,7 @@ export async function breaksGroup(db: Queryable, scope: ReportScope, options: Re
         ['Acknowledged', 'count', (entry) => entry.acknowledged],
         ['Oldest', 'days', (entry) => entry.oldestDays],
       ]),
-      table('findings', 'Open findings, the oldest first', findings, options, [
+      table('findings', 'Open findings, the oldest first, but for filings that are listed above', findings, options, [
         ['Id', 'text', (finding) => finding.id],
         ['Kind', 'text', (finding) => finding.kind],
         ['Exporter', 'text', (finding) => finding.exporter],

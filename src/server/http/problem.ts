@@ -112,7 +112,10 @@ const ROUTES: readonly [command: RegExp, route: string][] = [
   [/`?ebrc show (F[0-9A-F]{15}|FILING)\b`?/g, 'GET /v1/filings/$1'],
   [/(?<=evidence in )`ebrc show`/g, 'GET /v1/filings/{filing}/evidence'],
   [/`ebrc show`/g, 'GET /v1/filings/{filing}'],
-  [/`?ebrc credentials ([\w@.-]+\b)(?: --username …)?(?: --password-stdin)?`?/g, 'PUT /v1/exporters/$1/credentials'],
+  [
+    /`?ebrc credentials ([\w@.+-]+\b)(?: --username (?:…|USER))?(?: --password-stdin)?`?/g,
+    'PUT /v1/exporters/$1/credentials',
+  ],
   [/`ebrc credentials`/g, 'PUT /v1/exporters/{exporter}/credentials'],
   [/`?ebrc irms ([\w@.-]+\b)(?: --refresh)?`?/g, 'GET /v1/exporters/$1/irms'],
   [/`ebrc exporters`/g, 'GET /v1/exporters'],

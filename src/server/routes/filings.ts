@@ -216,6 +216,9 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
           attempts: z.array(z.unknown()),
           evidence: z.unknown(),
           decisions: z.array(z.unknown()),
+          changedIrms: z
+            .array(z.unknown())
+            .describe('what changed of its remittances since it was made, while it waits for an approval'),
         }),
       },
     },
@@ -226,8 +229,9 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
         attempts = [],
         evidence = null,
         decisions = [],
+        changedIrms = [],
       } = (await readFilingView(pool, filingId)) ?? {};
-      return { body: { filingId, state, attempt, attempts, evidence, decisions } };
+      return { body: { filingId, state, attempt, attempts, evidence, decisions, changedIrms } };
     },
   });
 }

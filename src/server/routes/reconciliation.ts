@@ -127,13 +127,17 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
             on: z.string(),
             madeAt: z.string(),
             groups: z.array(z.object({ id: z.string(), title: z.string() })),
+            toDo: z
+              .array(z.object({ reference: z.string(), exporter: z.string(), what: z.string() }))
+              .describe('filings that need somebody, each once; the credentials of an exporter are asked for once'),
           }),
         },
       },
       async handle({ principal, query: { on } }) {
         seesAll(principal, 'A report is about all exporters.');
-        const { madeAt, ...made } = await figures(on ?? '');
-        return { body: { ...made, madeAt: madeAt.toISOString() } };
+        const { madeAt, toDo, ...made } = await figures(on ?? '');
+        const asked = toDo.map((each) => ({ ...each, what: inApiTerms(each.what) }));
+        return { body: { ...made, toDo: asked, madeAt: madeAt.toISOString() } };
       },
     });
   }

@@ -13,6 +13,7 @@ import { rowRuns } from '../../domain/rules/duplicates';
 import { filingName, type Mode } from '../../domain/names';
 import type { Problem } from '../errors';
 import { plainText } from '../../domain/text';
+import { groupBy } from '../../domain/values';
 import { stateCell, describeProblems, nothingFiled } from './texts';
 import { apart, fields, localTime, optional, right, table, type Page, type Part } from './page';
 
@@ -25,6 +26,7 @@ export function filingPage(filing: FilingView): Part[] {
     ['State', stateCell(filing.state)],
     ['Waits for', filing.waiting && waitingText(filing.waiting, (at) => localTime(at) ?? at)],
     ['Attention', filing.attention],
+    ['Rate limit', rateLimitText(filing)],
     ['Attempts', attemptsText(filing)],
     ['Request', filing.requestId],
     ['Acknowledgement', filing.dgftAckId],
@@ -41,6 +43,7 @@ export function filingPage(filing: FilingView): Part[] {
     head,
     rowsTable(filing.rows),
     ...evidenceParts(filing),
+    ...changedIrmParts(filing),
     decisionsTable(filing.decisions),
     problemLines(filing),
     nextStep(filing),
@@ -68,12 +71,20 @@ function rowsTable(rows: readonly RowView[]): Part | null {
   );
 }
 
+/** Which calls wait because something else uses the API key. */
+const rateLimitText = ({ rateLimited }: FilingView): string =>
+  rateLimited.length === 0
+    ? ''
+    : `the service answered 429, so something else uses the API key; no calls before ${rateLimited
+        .map(({ rateClass, until }) => `${localTime(until)} (${rateClass})`)
+        .join(', ')}`;
+
 /** What became of each attempt to send it. */
 const attemptsText = ({ attempts }: FilingView): string =>
   attempts
     .map(
-      ({ number, verdict, reason, markedAt }) =>
-        `${number}: ${verdict}${reason ? ` (${reason})` : ''}, ${localTime(markedAt)}`,
+      ({ number, verdict, reason, markedAt, said }) =>
+        `${number}: ${verdict}${reason ? ` (${reason})` : ''}, ${localTime(markedAt)}${said ? `: ${said}` : ''}`,
     )
     .join('; ');
 
@@ -92,6 +103,13 @@ function evidenceParts({ evidence }: FilingView): (Part | null)[] {
   ];
   const heading = `${when}${until}${entries.length === 0 ? '. Nothing speaks against "not filed"' : ''}:`;
   return [heading, rows.length > 0 ? table(['What', 'Found'], rows) : null];
+}
+
+/** What changed of its remittances since its maker saw them. */
+function changedIrmParts({ changedIrms }: FilingView): Part[] {
+  if (changedIrms.length === 0) return [];
+  const rows = changedIrms.map(({ irmNumber, what, before, now }) => [irmNumber, what, before, now]);
+  return ['Since it was made, its remittances changed:', table(['IRM', 'What', 'Was', 'Is'], rows)];
 }
 
 /** What persons decided. */
@@ -119,12 +137,12 @@ function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'message' in value && 'code' in value;
 }
 
-function nextStep({ filingId, state, actions, exporterId, rows }: FilingView): string {
+function nextStep({ filingId, state, actions, exporterId, exporterEmail, rows }: FilingView): string {
   const id = filingId ?? '';
   if (actions.includes('approve'))
     return `Next: somebody other than its maker runs \`ebrc approve ${id}\`, with a token of theirs in EBRC_TOKEN.`;
   if (actions.includes('credentials'))
-    return `Next: \`ebrc credentials ${exporterId} --username USER\` with the portal's new password; the filing continues by itself.`;
+    return `Next: \`ebrc credentials ${exporterEmail ?? exporterId} --username USER\` with the portal's new password, once for all filings of the exporter; they continue by themselves.`;
   if (state === 'needs_access')
     return 'Next: fix the API key or its agreements with the service; the filing continues by itself.';
   if (actions.includes('resolve'))
@@ -140,6 +158,19 @@ function nextStep({ filingId, state, actions, exporterId, rows }: FilingView): s
 export function nothingListed(what: string, mode: Mode, filter: object): string {
   const narrowed = Object.values(filter).some((value) => value !== undefined);
   return narrowed ? `No ${what} in ${mode} mode match the options.` : `No ${what} in ${mode} mode.`;
+}
+
+/** What filings need, one line each; an exporter's credentials are asked for once. */
+export function attentionLines(filings: readonly FilingSummary[]): string[] {
+  const asking = filings.filter(({ needsAttention }) => needsAttention);
+  const question = (filing: FilingSummary) =>
+    filing.state === 'needs_credentials' ? filing.exporterId : (filing.filingId ?? filing.workflowId);
+  return [...groupBy(asking, question).values()].map(([first, ...others]) => {
+    const names = [first, ...others].map((filing) => filingName(filing)).join(', ');
+    if (first.state !== 'needs_credentials') return `${names}: ${first.attention}`;
+    const { exporterName, exporterEmail, exporterId } = first;
+    return `${exporterName ?? exporterId} needs working portal credentials: \`ebrc credentials ${exporterEmail ?? exporterId} --username USER\`. Then these go on by themselves: ${names}.`;
+  });
 }
 
 /** Filings in a table. */

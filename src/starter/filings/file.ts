@@ -85,8 +85,9 @@ async function annotateRefused(
   file: FilingFile,
   findings: readonly Finding[],
 ): Promise<string | null> {
-  if (file.kind !== 'workbook' || !findings.some(({ severity, row }) => severity === 'error' && row !== null))
-    return null;
+  // An error about the whole file is written into each filled row; where none is filled, there is nothing to mark.
+  const isWritten = ({ severity, row }: Finding) => severity === 'error' && (row !== null || file.rowCount > 0);
+  if (file.kind !== 'workbook' || !findings.some(isWritten)) return null;
   const key = createHash('sha256').update(file.bytes).update(JSON.stringify(findings)).digest('hex').slice(0, 24);
   const name = `refused-${key}`;
   const before = await documents.find({ name, kind: 'xlsx' });

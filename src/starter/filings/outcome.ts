@@ -45,9 +45,17 @@ export async function viewOfResult(
 }
 
 const UNRECORDED: Omit<FilingView, keyof Started | 'contentHash' | 'state' | 'errors' | 'needsAttention'> = {
-  ...{ filingId: null, exporterName: null, waiting: null, attention: null, asked: false, actions: [] },
+  ...{
+    filingId: null,
+    exporterName: null,
+    exporterEmail: null,
+    waiting: null,
+    attention: null,
+    asked: false,
+    actions: [],
+  },
   ...{ requestId: null, dgftAckId: null, uploadType: null, channel: null, declaration: null },
   ...{ madeBy: null, madeAt: null, approval: null, approvedAt: null, corrects: null, correctedBy: [] },
   ...{ counts: NO_ROWS, warnings: [], annotated: null, attempt: null, attempts: [], evidence: null },
-  ...{ decisions: [], rows: [] },
+  ...{ decisions: [], changedIrms: [], rateLimited: [], rows: [] },
 };

@@ -72,7 +72,7 @@ export async function startFiling(
   const contentHash = contentHashOf(filing);
   const reference = filing.reference ?? referenceOf(contentHash, filing.allowDuplicate);
   const { n = 1, exporterId } = filing;
-  const before = await recordedAs(deps, { reference, n, contentHash });
+  const before = await recordedAs(deps, { reference, n, contentHash, exporterId });
   if (before) return repeated(deps, before, options);
   if (options.onDoubtful) await stopDoubtful(deps, { ...filing, reference }, options.onDoubtful);
   const workflowId = filingWorkflowId(mode, reference, n);
@@ -83,7 +83,7 @@ export async function startFiling(
   const outcome = await followFiling(deps, started, options);
   if (isNew && outcome.filing.filingId !== null) return outcome;
   // A run of somebody else was met, or the same request was made twice at once: what it recorded counts.
-  const standing = await recordedAs(deps, { reference, n, contentHash });
+  const standing = await recordedAs(deps, { reference, n, contentHash, exporterId });
   if (isNew || standing) return outcome;
   // What it was refused for is its caller's to know.
   return { ...outcome, filing: await viewOfResult(deps, null, started), waitsForPerson: false, notice: MET_ANOTHER };
@@ -124,12 +124,12 @@ async function stopDoubtful(
 /** The filing with this number under the reference; null: none. @throws RefusedError if it has other content */
 async function recordedAs(
   { pool, mode }: EbrcClientDependencies,
-  { reference, n, contentHash }: { reference: string; n: number; contentHash: string },
+  { reference, n, contentHash, exporterId }: { reference: string; n: number; contentHash: string; exporterId: string },
 ): Promise<FilingRecord | null> {
   const found = await filingOfReference(pool, { mode, reference, n });
   if (found?.n !== n) return null;
   if (found.contentHash === contentHash) return found;
-  throw new RefusedError([referenceTaken(reference, { ...found, madeAt: found.madeAt.toISOString() })]);
+  throw new RefusedError([referenceTaken({ reference, exporterId }, { ...found, madeAt: found.madeAt.toISOString() })]);
 }
 
 async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, reference: string): Promise<FileInput> {

@@ -1,8 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { dateText, ISO_DATE, parseDuration, parseFilingDate } from '../../../../domain/dates';
 import { FILING_STATES } from '../../../../domain/filing/states';
-import { filingName } from '../../../../domain/names';
-import { filingsPage, filingPage, nothingListed } from '../../filing-text';
+import { attentionLines, filingsPage, filingPage, nothingListed } from '../../filing-text';
 import type { EventView, FilingSummary } from '../../../../domain/filing/view';
 import type { Bind, Cli } from '../../context';
 import { UsageError } from '../../../errors';
@@ -43,14 +42,14 @@ export function addListCommand(program: Command, bind: Bind): void {
         const { state: states, jsonl, limit = jsonl ? Infinity : DEFAULT_LIMIT, ...filter } = options;
         const reader = await cli.reader();
         const { mode } = await cli.config('mode');
-        const remarks: string[] = [];
+        const asking: FilingSummary[] = [];
         const page = (filings: readonly FilingSummary[]) => {
-          for (const each of filings) if (each.needsAttention) remarks.push(`${filingName(each)}: ${each.attention}`);
+          asking.push(...filings.filter(({ needsAttention }) => needsAttention));
           return filings.length === 0 ? nothingListed('filings', mode, { ...filter, states }) : filingsPage(filings);
         };
         const pages = reader.filingPages({ ...filter, states, limit });
         await printList(cli, pages, { page, limit, jsonl, nameOf: ({ filingId }) => filingId ?? '' });
-        for (const remark of remarks) cli.terminal.note(remark);
+        for (const line of attentionLines(asking)) cli.terminal.note(line);
       }),
     );
   withListOptions(list, 'filing');

@@ -199,7 +199,7 @@ export function addReportCommand(program: Command, bind: Bind): void {
     );
 }
 
-function reportText({ path, on, groups }: ReportOutcome): Page {
+function reportText({ path, on, groups, toDo }: ReportOutcome): Page {
   const alarms = groups.flatMap(({ title, figures }) =>
     figures.filter(({ alarm }) => alarm).map(({ label, value }) => [title, label, String(value ?? '')]),
   );
@@ -207,7 +207,11 @@ function reportText({ path, on, groups }: ReportOutcome): Page {
     alarms.length === 0
       ? 'No figure is outside its expected range.'
       : table(['Group', 'Figure', right('Value')], alarms);
-  return [head, `Written to ${path} (of ${on}).`];
+  const waiting = table(
+    ['Reference', 'Exporter', 'What to do'],
+    toDo.map(({ reference, exporter, what }) => [reference, exporter, what]),
+  );
+  return [head, ...(toDo.length > 0 ? ['Filings that need somebody:', waiting] : []), `Written to ${path} (of ${on}).`];
 }
 
 const INVOICE_EXAMPLES = `
