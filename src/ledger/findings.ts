@@ -95,6 +95,12 @@ export async function closeFinding(db: Queryable, key: FindingKey, healed?: stri
   return rowCount === 1;
 }
 
+/** Closes what was found of a filing's delay, because it ended. */
+export async function closeDelay(db: Queryable, { mode, filingId }: { mode: Mode; filingId: string }): Promise<void> {
+  for (const kind of ['filing_overdue', 'outcome_unknown'] as const)
+    await closeFinding(db, { mode, iec: null, kind, subject: filingId });
+}
+
 /** Records what was done about a finding; the repair may have closed it already. */
 export async function noteHealed(db: Queryable, key: FindingKey, healed: string): Promise<void> {
   await db.query(

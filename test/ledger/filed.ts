@@ -186,7 +186,7 @@ export async function tell({ pool }: Ledger, story: Story): Promise<string> {
           timeout_ms, request_id, request_from, dgft_ack_id, ended_at)
        SELECT $1, 1, 'test', $2, $3, $4, $5, epoch, beat, 1, 14400000, 60000, $6, $7, $8, $9 FROM ledger`,
       [
-        ...[filingId, exporterId, settledAt ? 'accepted' : 'unknown', settledAt ? null : 'timeout', madeAt],
+        ...[filingId, exporterId, settledAt ? 'accepted' : 'unknown', settledAt ? null : 'no_answer', madeAt],
         ...[settledAt && randomUUID(), settledAt && 'service', settledAt && `A-${reference}`, settledAt],
       ],
     );

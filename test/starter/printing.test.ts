@@ -256,7 +256,7 @@ test('a filing of unknown outcome shows its attempts, the evidence by name, and 
     state: 'outcome_unknown',
     actions: ['resolve'],
     waiting: { for: 'evidence whether it was filed', since: '2026-07-31T08:35:00Z' },
-    attempts: [{ number: 1, verdict: 'unknown', reason: 'timeout', markedAt: '2026-07-31T08:30:00Z' }],
+    attempts: [{ number: 1, verdict: 'unknown', reason: 'no_answer', markedAt: '2026-07-31T08:30:00Z' }],
     evidence: {
       ...{ readAt: '2026-07-31T09:00:00Z', settledAt: '2026-07-31T12:30:00Z', names: ['certificate:EB7'] },
       entries: [{ name: 'certificate:EB7', text: 'EB7 names its document 9900001' }],
@@ -270,7 +270,7 @@ test('a filing of unknown outcome shows its attempts, the evidence by name, and 
   const lines = printed(filingPage(filing)).split('\n');
   const row = (what: string) => lines.find((line) => line.startsWith(what));
   expect(row('Waits for')).toContain('evidence whether it was filed, since 2026-07-31');
-  expect(row('Attempts')).toContain('1: unknown (timeout), 2026-07-31');
+  expect(row('Attempts')).toContain('1: unknown (no_answer), 2026-07-31');
   expect(lines.join('\n')).toContain('nobody can say "not filed" before 2026-07-31');
   expect(row('certificate:EB7')).toContain('EB7 names its document 9900001');
   expect(row('Balance of IRM I1')).toContain('500.00 before, 400.00 now');

@@ -56,4 +56,4 @@ export function verdictOf(result: SendResult, afterNotFiled: boolean): Verdict {
 }
 
 /** Reasons of an unknown attempt that mean an outage of the service, which opens the breaker. */
-export const isOutage = (reason: string | null): boolean => reason === 'timeout' || reason === 'server_error';
+export const isOutage = (reason: string | null): boolean => reason === 'no_answer' || reason === 'server_error';

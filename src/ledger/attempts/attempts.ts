@@ -267,10 +267,10 @@ async function wasSentBefore(client: Queryable, filingId: string, n: number): Pr
   return (rowCount ?? 0) > 0;
 }
 
-/** Why: an outage (time-out, 5xx) or the kind of the answer. */
+/** Why: an outage (no answer, 5xx) or the kind of the answer. */
 function reasonOf({ kind, status }: StoredAnswer): string {
   if (kind !== 'outcome_unknown') return kind;
-  if (status === null) return 'timeout';
+  if (status === null) return 'no_answer';
   return status >= 500 ? 'server_error' : `an answer with status ${status} that proves nothing`;
 }
 

@@ -1,6 +1,7 @@
 /** The only writer of a filing's state and events. */
 import { isEnd, type FilingState } from '../../domain/filing/states';
 import type { Mode } from '../../domain/names';
+import { closeDelay } from '../findings';
 import type { Queryable } from '../pool';
 import type { LockedFiling } from './lock';
 
@@ -80,4 +81,6 @@ export async function moveFiling(client: Queryable, filing: LockedFiling, change
     Object.assign(filing, { state, attention, asked, closed }, rows[0]);
   }
   if (entered || event.always) await insertFilingEvent(client, filing, event, entered);
+  // Otherwise it would ask for somebody until the next reconciliation, though nothing is left to do.
+  if (entered && closed) await closeDelay(client, filing);
 }

@@ -155,7 +155,7 @@ async function evidenceOfAttempt(db: Queryable, filingId: string, attempt: numbe
   }>(
     `SELECT a.evidence, ${ISO("(a.marked_at + a.settle_ms * interval '1 ms')")} AS "settledAt",
             (SELECT coalesce(jsonb_agg(jsonb_build_object('irmNumber', k.number, 'before', a.balances -> k.irm_key ->> 'available',
-                'beforeAt', a.balances -> k.irm_key ->> 'readAt', 'now', i.now, 'nowAt', i.at) ORDER BY k.number), '[]')
+                'beforeAt', ${ISO("(a.balances -> k.irm_key ->> 'readAt')::timestamptz")}, 'now', i.now, 'nowAt', i.at) ORDER BY k.number), '[]')
                FROM (SELECT irm_key, min(mapping ->> 'irmNumber') AS number FROM filing_rows WHERE filing_id = $1 GROUP BY irm_key) AS k
                LEFT JOIN LATERAL (SELECT sum(available)::text AS now, ${ISO('min(read_at)')} AS at FROM irms i
                   WHERE i.exporter_id = a.exporter_id AND i.irm_key = k.irm_key AND i.missing_since IS NULL) AS i ON true) AS balances

@@ -94,7 +94,7 @@ export async function makeSent(pool: pg.Pool, sent: Sent = {}): Promise<Made> {
   await pool.query(
     `INSERT INTO attempts (filing_id, number, mode, exporter_id, verdict, reason, marked_at, epoch, beat, settle_beats, settle_ms,
         timeout_ms, request_id, request_from, denied_since, answer)
-     VALUES ($1, 1, 'test', 'exporter-1', $2, 'timeout', clock_timestamp() - $3 * interval '1 ms', 'e', 1, 10, 14400000, 60000, $4,
+     VALUES ($1, 1, 'test', 'exporter-1', $2, 'no_answer', clock_timestamp() - $3 * interval '1 ms', 'e', 1, 10, 14400000, 60000, $4,
        CASE WHEN $4::text IS NOT NULL THEN 'service' END, CASE WHEN $5 THEN clock_timestamp() - interval '5 h' END, $6)`,
     [filing.filingId, verdict, ageMs, requestId, denied, answer],
   );

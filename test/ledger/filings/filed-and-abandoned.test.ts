@@ -1,5 +1,6 @@
 /** Certificates and requests that persons name, and what is given up. */
 import { useTestDatabase } from '../../support/postgres';
+import { openFinding } from '../../../src/ledger/findings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { lockFiling } from '../../../src/ledger/filings/lock';
 import { issue, knowCompany, makeFiling, makeSent, say, standing, step, told } from './decision-support';
@@ -121,6 +122,16 @@ describe('to abandon', () => {
     const other = await makeFiling(pool, { state: 'needs_credentials' });
     expect(told(await say(pool, other, 'arun', abandon))).toBe('carried_out');
     expect(told(await say(pool, await makeFiling(pool), null, abandon))).toBe('carried_out');
+  });
+
+  test('closes what was found of its delay', async () => {
+    const { pool } = database;
+    const filing = await makeFiling(pool, { state: 'submitting' });
+    for (const kind of ['filing_overdue', 'outcome_unknown', 'filing_without_workflow'] as const)
+      await openFinding(pool, { mode: 'test', iec: 'AAGCM4520K', kind, subject: filing.filingId });
+    expect(told(await say(pool, filing, 'arun', abandon))).toBe('carried_out');
+    const open = 'SELECT kind FROM findings WHERE closed_at IS NULL AND position($1 IN key) > 0';
+    expect(await database.select(open, filing.filingId)).toEqual([{ kind: 'filing_without_workflow' }]);
   });
 
   test.each(['sending', 'unknown', 'accepted'] as const)('not once an attempt is %s', async (verdict) => {

@@ -74,7 +74,7 @@ test('what was found, what was decided and what may be done', async () => {
   const filing = await makeSent(pool, { evidence: ['certificate:V-9'] });
   await pool.query(`UPDATE filings SET asked = true, attention = 'look' WHERE filing_id = $1`, [filing.filingId]);
   await pool.query(
-    `UPDATE attempts SET balances = jsonb_build_object($2::text, '{"available": "10", "readAt": "x"}'::jsonb) WHERE filing_id = $1`,
+    `UPDATE attempts SET balances = jsonb_build_object($2::text, '{"available": "10", "readAt": "2026-02-10T05:00:00.5+05:30"}'::jsonb) WHERE filing_id = $1`,
     [
       filing.filingId,
       (await database.select('SELECT irm_key FROM filing_rows WHERE filing_id = $1', filing.filingId))[0]?.irm_key,
@@ -85,7 +85,11 @@ test('what was found, what was decided and what may be done', async () => {
   expect(view).toMatchObject({
     ...{ attempt: 1, asked: true, needsAttention: true, actions: ['resolve'] },
     attempts: [{ number: 1, verdict: 'unknown', requestId: null }],
-    evidence: { attempt: 1, names: ['certificate:V-9'], balances: [{ before: '10', now: null }] },
+    evidence: {
+      attempt: 1,
+      names: ['certificate:V-9'],
+      balances: [{ before: '10', beforeAt: '2026-02-09T23:30:00.500Z', now: null }],
+    },
     decisions: [
       {
         by: 'arun',
