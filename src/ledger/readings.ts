@@ -61,23 +61,18 @@ export async function endReading(db: Queryable, readingId: string, result: Readi
   return rowCount === 1;
 }
 
-/** The last whole reading of a company's certificates, and the day up to which all were read at some time. */
-export interface LastReading {
-  /** When the last whole reading began, epoch ms; null: there was none. */
-  wholeAt: number | null;
-  /** YYYY-MM-DD; null: none were. Its certificates, and those of the day before, are read again. */
-  readUpTo: string | null;
-}
-
-export async function lastWholeReading(db: Queryable, company: Company): Promise<LastReading> {
-  const { rows } = await db.query<LastReading>(
-    `SELECT max(${MS('began_at')}) FILTER (WHERE whole) AS "wholeAt",
-            -- A worker's clock may have been ahead of PostgreSQL's.
-            to_char(max(least(to_date, (began_at AT TIME ZONE 'Asia/Kolkata')::date)), 'YYYY-MM-DD') AS "readUpTo"
+/**
+ * The day (YYYY-MM-DD) up to which all certificates of a company were read at some time; null: none were. Its
+ * certificates, and those of the day before, are read again.
+ */
+export async function lastDayRead(db: Queryable, company: Company): Promise<string | null> {
+  const { rows } = await db.query<{ day: string | null }>(
+    // A worker's clock may have been ahead of PostgreSQL's.
+    `SELECT to_char(max(least(to_date, (began_at AT TIME ZONE 'Asia/Kolkata')::date)), 'YYYY-MM-DD') AS day
        FROM readings WHERE mode = $1 AND iec = $2 AND problem IS NULL AND to_date IS NOT NULL`,
     [company.mode, companyOf(company)],
   );
-  return rows[0] ?? { wholeAt: null, readUpTo: null };
+  return rows[0]?.day ?? null;
 }
 
 /** For each span of days: when one reading last read it whole (epoch ms), and whether a finding of it is open. */

@@ -15,7 +15,7 @@ import { saveCertificates, vanishedCertificates } from '../../ledger/certificate
 import { callableClients, type Company } from '../../ledger/exporters/exporters';
 import { learnLate, type Reopened } from '../../ledger/attempts/late';
 import { withTransaction } from '../../ledger/pool';
-import { endReading, lastWholeReading, readClock } from '../../ledger/readings';
+import { endReading, lastDayRead, readClock } from '../../ledger/readings';
 import { judgeVanished } from '../../ledger/reconciliation/vanished';
 import { withHeartbeat } from '../call-context';
 import type { Deps } from '../dependencies';
@@ -78,7 +78,7 @@ export function readCertificates(
 }
 
 async function daysToRead({ pool, clock, settings }: Deps, company: Company, days: Days | undefined) {
-  const { readUpTo } = await lastWholeReading(pool, company);
+  const readUpTo = await lastDayRead(pool, company);
   // Certificates bear the service's date: where clocks differ, the later day is read too.
   const now = Math.max((await readClock(pool)).getTime(), clock());
   const today = filingDateInKolkata(now);
