@@ -1,15 +1,6 @@
 /** Small changes of a source that its tests should notice: of its conditions, calls and numbers, and of its SQL. */
 import ts from 'typescript';
-import { sqlChanges } from './sql-changes';
-
-/** A change of a source: the text between two offsets is replaced. */
-export interface Change {
-  start: number;
-  end: number;
-  text: string;
-  /** What was done, for people: `< becomes <=`. */
-  what: string;
-}
+import { sqlChanges, type Change } from './sql-changes';
 
 const OPERATORS: Readonly<Record<string, string>> = {
   ...{ '<': '<=', '<=': '<', '>': '>=', '>=': '>', '===': '!==', '!==': '===' },

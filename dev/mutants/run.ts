@@ -6,9 +6,10 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEmbeddedPostgres } from '../postgres';
-import { changesOf, type Change } from './changes';
+import { changesOf } from './changes';
 import { makeLane, type Lane } from './lane';
 import { namedBy, nearestTests } from './nearest';
+import type { Change } from './sql-changes';
 
 const ROOT = join(__dirname, '..', '..');
 const HELP = `Changes sources one small step at a time, and tells which changes no test notices.

@@ -1,5 +1,12 @@
 /** Changes of the SQL in a text: a lock or a condition that is gone, a comparison that is another. */
-import type { Change } from './changes';
+/** A change of a source: the text between two offsets is replaced. */
+export interface Change {
+  start: number;
+  end: number;
+  text: string;
+  /** What was done, for people: `< becomes <=`. */
+  what: string;
+}
 
 const IS_SQL = /\b(SELECT|UPDATE|INSERT INTO|DELETE FROM|WHERE|JOIN|EXISTS|AND)\b/u;
 /** Words that end a condition at the depth of its own parentheses. */
