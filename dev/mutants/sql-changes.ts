@@ -1,4 +1,5 @@
 /** Changes of the SQL in a text: a lock or a condition that is gone, a comparison that is another. */
+
 /** A change of a source: the text between two offsets is replaced. */
 export interface Change {
   start: number;

@@ -149,12 +149,14 @@ const FIELDS: readonly [option: RegExp, field: string][] = [
 export function inApiTerms(text: string): string {
   let result = text;
   for (const [pattern, replacement] of [...ROUTES, ...FIELDS]) result = result.replace(pattern, replacement);
-  return result
-    // What closed a command that became a route.
-    .replace(/``/g, '`')
-    .replace(/` (?=[,.:;])/g, '`')
-    .replace(/ {2,}/g, ' ')
-    .trimEnd();
+  return (
+    result
+      // What closed a command that became a route.
+      .replace(/``/g, '`')
+      .replace(/` (?=[,.:;])/g, '`')
+      .replace(/ {2,}/g, ' ')
+      .trimEnd()
+  );
 }
 
 /** The first findings, with their messages in terms of the API; the last entry says how many are not listed. */
