@@ -221,6 +221,18 @@ CREATE TABLE principal_tokens (
 );
 CREATE INDEX principal_tokens_principal ON principal_tokens (principal_id);
 
+-- Sign-ins at the pages. A session ends with the token that opened it. Its secret is stored as SHA-256 only.
+CREATE TABLE sessions (
+  session_hash bytea PRIMARY KEY CHECK (octet_length(session_hash) = 32),
+  principal_id uuid NOT NULL REFERENCES principals,
+  token_hash   bytea NOT NULL REFERENCES principal_tokens ON DELETE CASCADE,
+  -- When the person last signed in, which a decision asks for again after some minutes.
+  signed_in_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  ends_at      timestamptz NOT NULL
+);
+CREATE INDEX sessions_principal ON sessions (principal_id);
+CREATE INDEX sessions_token ON sessions (token_hash);
+
 -- Filings: one reference and number, one input of at most 999 rows, one push or one upload.
 CREATE TABLE filings (
   filing_id        text PRIMARY KEY,
@@ -1006,7 +1018,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_read', v_schema);
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO ebrc_read', v_schema);
     -- Encrypted, but no reader needs them.
-    EXECUTE format('REVOKE SELECT ON %1$s.vault_secrets, %1$s.principal_tokens FROM ebrc_read', v_schema);
+    EXECUTE format('REVOKE SELECT ON %1$s.vault_secrets, %1$s.principal_tokens, %1$s.sessions FROM ebrc_read', v_schema);
   END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_migrate') THEN
     EXECUTE format('GRANT USAGE, CREATE ON SCHEMA %s TO ebrc_migrate', v_schema);

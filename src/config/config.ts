@@ -49,8 +49,9 @@ export interface Config {
   codecServer: { token?: string; origins: readonly string[] };
   /** A principal's token, for the command line; absent: `--by` names are claims. */
   token?: string;
-  /** Where `ebrc serve` listens. */
+  /** Where `ebrc serve` listens, and whether it serves pages there. */
   http: ListenAddress;
+  pages: boolean;
   /** Addresses that serve metrics and health; absent: not served. */
   observability: { metrics?: ListenAddress; health?: ListenAddress };
   /** Root of the receiver of traces, without a trailing slash; absent: no traces. */
@@ -102,7 +103,7 @@ const READERS = {
   reports: ({ read }) => ({ temporalUi: read.optional('EBRC_TEMPORAL_UI') }),
   filing: ({ read }) => readFiling(read),
   token: ({ read }) => ({ token: read.optional('EBRC_TOKEN') }),
-  http: ({ read }) => ({ http: read.required('EBRC_HTTP') }),
+  http: ({ read }) => ({ http: read.required('EBRC_HTTP'), pages: read.optional('EBRC_PAGES') ?? false }),
   observability: ({ read }) => ({ observability: readObservability(read) }),
   traces: ({ read }) => readTraces(read),
   deployment: ({ read, whole }) => readDeployment(read, { whole }),

@@ -6,7 +6,7 @@ import { sourceOf, statedSchema } from '../http/filing-source';
 import { findingsInApiTerms, Problem } from '../http/problem';
 import { addRoute, depsFor, type Door, type Registrar } from '../http/route';
 import { exporterName } from '../http/fields';
-import { workbookHeaders } from './exporters';
+import { workbookHeaders } from '../views/documents';
 
 const finding = z.object({
   severity: z.string(),

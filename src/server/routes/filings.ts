@@ -6,16 +6,14 @@ import { dateText } from '../../domain/dates';
 import { FILING_STATES } from '../../domain/filing/states';
 import { MAX_FILINGS_OF_REFERENCE } from '../../domain/names';
 import { eventsPage } from '../../ledger/filings/events';
-import { filingOfReference } from '../../ledger/filings/filing';
 import { listFilings } from '../../ledger/filings/lists';
 import { readCursor as readRowCursor, rowsPage } from '../../ledger/filings/rows';
 import { readFilingView } from '../../ledger/filings/views';
-import { fileFile } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
-import { maySee, visibleExporter, visibleFiling } from '../access/scope';
-import { callerGone, Problem, unavailable } from '../http/problem';
-import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http/route';
+import { visibleExporter, visibleFiling } from '../access/scope';
+import { callerGone, unavailable } from '../http/problem';
+import { addRoute, type Call, type Door, type Registrar } from '../http/route';
 import {
   asCursor,
   exporterName,
@@ -28,6 +26,7 @@ import {
   shownAsWritten,
   visible,
 } from '../http/fields';
+import { fileAs } from '../views/file';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema } from '../http/filing-source';
@@ -108,15 +107,9 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
       const { principal, body } = call;
       const { reference, n, channel, approval, uploadType, declaration, allowDuplicate } = body;
       const exporter = await visibleExporter(deps, principal, body.exporter);
-      const standing = await filingOfReference(pool, { mode, reference, n: n ?? 1 });
-      const source = sourceOf(call);
       const stated = { uploadType, declaration, allowDuplicate };
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...stated };
-      const requestDeps = { ...depsFor(door, exporter), principal };
-      const outcome = await fileFile(requestDeps, { source, exporter, ...terms }).catch((error: unknown) => {
-        throw standing && !maySee(principal, standing.exporterId) ? hiddenHolder(error) : error;
-      });
-      return recorded(door, call, outcome);
+      return recorded(door, call, await fileAs(door, principal, { source: sourceOf(call), exporter, ...terms }));
     },
   });
 
@@ -276,12 +269,4 @@ async function waitedFor(
   // Thousands of callers may disconnect at once, so nothing is read for them.
   if (gone.aborted) throw callerGone();
   return { body: await filings.again(filingId), headers: { 'preference-applied': `wait=${seconds}` } };
-}
-
-/** Codes that reveal the reference's holder. A caller that may not see the holder only learns that it is taken. */
-const REVEALING_CODES = ['reference_taken', 'exporter_differs', 'wrong_number', 'not_correctable'];
-
-function hiddenHolder(error: unknown): unknown {
-  if (!(error instanceof RefusedError) || !REVEALING_CODES.includes(error.errors[0]?.code ?? '')) return error;
-  return new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
 }
