@@ -6,8 +6,6 @@ module.exports = {
   // `import('./x.js')` of a TypeScript source means x.ts.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   testMatch: ['**/*.test.ts'],
-  // Scenes that live through days, in which not every scene is right yet: `npm run test:scenes` runs them.
-  testPathIgnorePatterns: process.env.SCENES === '1' ? [] : ['/test/scenes/(?!filing)'],
   transform: {
     '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' }],
     '^.+\\.tsx$': [

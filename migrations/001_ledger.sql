@@ -839,6 +839,22 @@ CREATE TABLE policy_changes (
 );
 CREATE INDEX policy_changes_exporter ON policy_changes (exporter_id, change_id);
 
+-- The policy is what the last change says: it is switched in the transaction that records it, or not at all.
+CREATE FUNCTION policy_needs_record() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.requires_approval IS DISTINCT FROM coalesce((SELECT approval = 'required' FROM policy_changes
+       WHERE exporter_id = NEW.exporter_id AND NOT asked ORDER BY change_id DESC LIMIT 1), false) THEN
+    RAISE EXCEPTION 'the approval policy of exporter % changes only with a record in policy_changes', NEW.exporter_id
+      USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER exporters_policy BEFORE UPDATE OF requires_approval ON exporters
+  FOR EACH ROW WHEN (OLD.requires_approval IS DISTINCT FROM NEW.requires_approval) EXECUTE FUNCTION policy_needs_record();
+CREATE TRIGGER exporters_policy_made BEFORE INSERT ON exporters
+  FOR EACH ROW WHEN (NEW.requires_approval) EXECUTE FUNCTION policy_needs_record();
+
 -- What principals did and were refused. `uses`: reads, and calls without a valid token, are counted per minute.
 CREATE TABLE audit_events (
   audit_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -887,6 +903,85 @@ CREATE TRIGGER events_unchanged BEFORE UPDATE ON events FOR EACH ROW
   WHEN ((to_jsonb(OLD) - 'position') IS DISTINCT FROM (to_jsonb(NEW) - 'position')) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER events_append_only BEFORE DELETE ON events FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
 CREATE TRIGGER consents_append_only BEFORE UPDATE OR DELETE ON consents FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
+-- What the service answered, and what a filing is made of, stay.
+CREATE TRIGGER attempts_answer_unchanged BEFORE UPDATE OF answer, answer_status, answered_at ON attempts FOR EACH ROW
+  WHEN (OLD.answered_at IS NOT NULL AND (OLD.answer, OLD.answer_status, OLD.answered_at)
+    IS DISTINCT FROM (NEW.answer, NEW.answer_status, NEW.answered_at))
+  EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER filing_inputs_unchanged BEFORE UPDATE ON filing_inputs FOR EACH ROW
+  WHEN ((OLD.rows, OLD.row_count, OLD.source_kind, OLD.source_name, OLD.source_document, OLD.maker_id, OLD.made_by)
+    IS DISTINCT FROM (NEW.rows, NEW.row_count, NEW.source_kind, NEW.source_name, NEW.source_document, NEW.maker_id, NEW.made_by))
+  EXECUTE FUNCTION refuse_change();
+
+-- A login that cannot make filings (the HTTP API's) changes one only in the transaction of a decision that it adds.
+CREATE FUNCTION needs_decision() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM decisions WHERE filing_id = NEW.filing_id AND at >= now() AND xmin = pg_current_xact_id()::xid) THEN
+    RETURN NEW;
+  END IF;
+  RAISE EXCEPTION '% of filing % changes only with a decision about it', TG_TABLE_NAME, NEW.filing_id
+    USING ERRCODE = 'restrict_violation';
+END
+$$;
+CREATE TRIGGER filings_need_decision BEFORE UPDATE ON filings
+  FOR EACH ROW WHEN (NOT has_table_privilege('filings'::regclass, 'INSERT')) EXECUTE FUNCTION needs_decision();
+CREATE TRIGGER filing_rows_need_decision BEFORE UPDATE ON filing_rows
+  FOR EACH ROW WHEN (NOT has_table_privilege('filings'::regclass, 'INSERT')) EXECUTE FUNCTION needs_decision();
+CREATE TRIGGER attempts_need_decision BEFORE UPDATE ON attempts
+  FOR EACH ROW WHEN (NOT has_table_privilege('filings'::regclass, 'INSERT')) EXECUTE FUNCTION needs_decision();
+CREATE TRIGGER findings_need_decision BEFORE UPDATE OF closed_at ON findings
+  FOR EACH ROW WHEN (NOT has_table_privilege('filings'::regclass, 'INSERT')) EXECUTE FUNCTION needs_decision();
+CREATE TRIGGER findings_of_others BEFORE UPDATE OF closed_at ON findings
+  FOR EACH ROW WHEN (NEW.kind <> 'record_contradicts' AND NOT has_table_privilege('filings'::regclass, 'INSERT'))
+  EXECUTE FUNCTION refuse_change();
+
+-- Removes what is no longer kept (docs/operations.md), some rows of each kind. No login of workers deletes what may
+-- prove something: this has the rights of the ledger's owner, and the days are its own.
+CREATE FUNCTION remove_old_rows(p_rows integer) RETURNS TABLE (what text, removed bigint)
+LANGUAGE sql SECURITY DEFINER AS $$
+  WITH calls AS (
+    DELETE FROM api_calls WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM api_calls WHERE at < now() - interval '180 days' LIMIT p_rows)) RETURNING 1
+  ), closed AS (
+    DELETE FROM findings WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM findings WHERE closed_at < now() - interval '730 days' LIMIT p_rows)) RETURNING 1
+  ), runs AS (
+    DELETE FROM reconciliation_runs WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM reconciliation_runs WHERE started_at < now() - interval '730 days' LIMIT p_rows)) RETURNING 1
+  ), read AS (
+    -- The next reading begins where the last whole one ended, however old that is.
+    DELETE FROM readings WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM readings r WHERE began_at < now() - interval '60 days' AND EXISTS (
+        SELECT FROM readings later WHERE later.mode = r.mode AND later.iec = r.iec AND later.whole AND later.began_at > r.began_at)
+       LIMIT p_rows)) RETURNING 1
+  ), inputs AS (
+    -- Older inputs were checked a month ago and have a filing.
+    DELETE FROM filing_inputs WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM filing_inputs i WHERE created_at BETWEEN now() - interval '120 days' AND now() - interval '90 days'
+        AND NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = i.input_ref) LIMIT p_rows)) RETURNING 1
+  )
+  SELECT 'calls', count(*) FROM calls UNION ALL SELECT 'findings', count(*) FROM closed
+  UNION ALL SELECT 'runs', count(*) FROM runs UNION ALL SELECT 'readings', count(*) FROM read
+  UNION ALL SELECT 'inputs', count(*) FROM inputs
+$$;
+
+-- Removes a password that was handed in and is not used: whoever knows its reference handed it in.
+CREATE FUNCTION discard_submission(p_secret_ref text) RETURNS boolean LANGUAGE sql SECURITY DEFINER AS $$
+  WITH gone AS (DELETE FROM vault_secrets WHERE secret_ref::text = lower(p_secret_ref) AND purpose = 'submission' RETURNING 1)
+  SELECT EXISTS (SELECT FROM gone)
+$$;
+
+REVOKE EXECUTE ON FUNCTION remove_old_rows(integer), discard_submission(text) FROM PUBLIC;
+-- They read the ledger's own tables, and no temporary ones of a login.
+DO $$
+DECLARE
+  v_function text;
+BEGIN
+  FOREACH v_function IN ARRAY ARRAY['policy_needs_record()', 'needs_decision()', 'remove_old_rows(integer)', 'discard_submission(text)'] LOOP
+    EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
+  END LOOP;
+END
+$$;
 
 -- The other events of the feed are written by the statement that changes the state, through these triggers.
 CREATE FUNCTION write_finding_event() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -976,14 +1071,15 @@ END $$;
 CREATE TRIGGER reconciliations_completed AFTER UPDATE OF ended_at ON reconciliation_runs
   FOR EACH ROW WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION write_reconciliation_event();
 
--- Three roles of the whole server, of which logins are members: ebrc_migrate owns and changes the schema, ebrc_run has
--- what workers and filing commands need, ebrc_read has what readers need. If the migrating user may not create roles,
--- an administrator creates them (docs/operations.md). The ledger also works without them, for the user that owns it.
+-- Four roles of the whole server, of which logins are members: ebrc_migrate owns and changes the schema, ebrc_run has
+-- what workers and filing commands need, ebrc_serve what the HTTP API needs, ebrc_read what readers need. If the
+-- migrating user may not create roles, an administrator creates them (docs/operations.md). The ledger also works without
+-- them, for the user that owns it.
 DO $$
 DECLARE
   v_role text;
 BEGIN
-  FOREACH v_role IN ARRAY ARRAY['ebrc_migrate', 'ebrc_run', 'ebrc_read'] LOOP
+  FOREACH v_role IN ARRAY ARRAY['ebrc_migrate', 'ebrc_run', 'ebrc_serve', 'ebrc_read'] LOOP
     CONTINUE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = v_role);
     BEGIN
       EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
@@ -1003,16 +1099,34 @@ DECLARE
 BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_run') THEN
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_run', v_schema);
-    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO ebrc_run', v_schema);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA %s TO ebrc_run', v_schema);
     EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %s TO ebrc_run', v_schema);
-    -- Workers must not change which migrations count as applied.
-    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %s.schema_migrations FROM ebrc_run', v_schema);
-    -- Workers must not change who may do what, nor the record of it.
-    EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %1$s.principals, %1$s.principal_tokens FROM ebrc_run', v_schema);
-    EXECUTE format('REVOKE UPDATE, DELETE ON %1$s.audit_events, %1$s.policy_changes, %1$s.consents FROM ebrc_run', v_schema);
-    EXECUTE format('REVOKE DELETE ON %1$s.attempts, %1$s.filings, %1$s.filing_rows, %1$s.decisions, %1$s.events, %1$s.certificates FROM ebrc_run', v_schema);
+    -- Nothing else is deleted by workers: what they removed could not be missed.
+    EXECUTE format('GRANT DELETE ON %1$s.budget_slots, %1$s.budget_tickets, %1$s.vault_secrets, %1$s.credential_failures TO ebrc_run', v_schema);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %1$s.remove_old_rows(integer), %1$s.discard_submission(text) TO ebrc_run', v_schema);
+    -- Nor do they change which migrations count as applied, who may do what, or the record of it.
+    EXECUTE format('REVOKE INSERT, UPDATE ON %1$s.schema_migrations, %1$s.principals, %1$s.principal_tokens, %1$s.sessions FROM ebrc_run', v_schema);
+    EXECUTE format('REVOKE UPDATE ON %1$s.audit_events, %1$s.policy_changes, %1$s.consents FROM ebrc_run', v_schema);
     -- The relay assigns positions to events, whose content stays.
     EXECUTE format('REVOKE UPDATE ON %1$s.events FROM ebrc_run; GRANT UPDATE (position) ON %1$s.events TO ebrc_run', v_schema);
+  END IF;
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_serve') THEN
+    EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO ebrc_serve', v_schema);
+    EXECUTE format('REVOKE SELECT ON %1$s.vault_secrets FROM ebrc_serve', v_schema);
+    EXECUTE format('GRANT INSERT ON %1$s.audit_events, %1$s.decisions, %1$s.events, %1$s.filing_inputs, %1$s.policy_changes, %1$s.vault_secrets TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %1$s.discard_submission(text) TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$s.sessions TO ebrc_serve', v_schema);
+    -- The same content handed in again.
+    EXECUTE format('GRANT UPDATE (warnings, created_at) ON %1$s.filing_inputs TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT UPDATE (requires_approval) ON %1$s.exporters TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT UPDATE (acknowledged_at, acknowledged_by, note, closed_at, healed) ON %1$s.findings TO ebrc_serve', v_schema);
+    -- What a decision changes that is carried out at once.
+    EXECUTE format('GRANT UPDATE (outcome, why, outcome_at) ON %1$s.decisions TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT UPDATE (state, since, moves, due_at, attention, asked, approved_at, approved_evidence, unread_until, reserved_at, closed_at)
+      ON %1$s.filings TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT UPDATE (state, ebrc_number, ebrc_date, certified_by, errors, freed_at, settled_at) ON %1$s.filing_rows TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT UPDATE (verdict, reason, request_id, request_from) ON %1$s.attempts TO ebrc_serve', v_schema);
   END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_read') THEN
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_read', v_schema);
@@ -1028,7 +1142,8 @@ BEGIN
   BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_run') AND EXISTS (
       SELECT FROM pg_database WHERE datname = current_database() AND pg_has_role(current_user, datdba, 'USAGE')) THEN
-      EXECUTE format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', current_database());
+      EXECUTE format('REVOKE CONNECT, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+      EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO ebrc_run', current_database());
     END IF;
   EXCEPTION
     WHEN insufficient_privilege THEN RAISE NOTICE 'PUBLIC may still connect: %', SQLERRM;

@@ -18,7 +18,6 @@ const ABOUT_DATES = [
   'test/domain/dates.test.ts',
   'test/domain/filing/settle.test.ts',
   'test/domain/identity.test.ts',
-  'test/domain/reconciliation',
   'test/domain/rules',
   'test/domain/service/request-status.test.ts',
   'test/workbook/annotate.test.ts',

@@ -72,14 +72,16 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   const native = await waitFor(temporal, () => NativeConnection.connect(connectionOptions), logger);
   const searchAttributes = await ensureSearchAttributes(connection, namespace, logger);
 
-  const dataConverter = dataConverterOf(config.payloadKeys, {
-    onUnreadable: (error) => {
-      metrics.count('ebrc_codec_failures', { reason: error.code });
-      logger.error({ code: error.code, why: error.message }, 'a payload does not open');
-    },
-  });
+  const converterOf = (plaintext: 'refused' | 'replaced') =>
+    dataConverterOf(config.payloadKeys, {
+      plaintext: config.payloads === 'any' ? 'taken' : plaintext,
+      onUnreadable: (error) => {
+        metrics.count('ebrc_codec_failures', { reason: error.code });
+        logger.error({ code: error.code, why: error.message }, 'a payload does not open');
+      },
+    });
   const interceptors = { workflow: telemetry ? [telemetry.clientInterceptor] : [] };
-  const client = new Client({ connection, namespace, dataConverter, interceptors });
+  const client = new Client({ connection, namespace, dataConverter: converterOf('refused'), interceptors });
   const composition = compose({ config, pool, logger, searchAttributes, client, metrics, tracer: telemetry?.tracer });
   const { deps, budget } = composition;
   await composition.beforeWork();
@@ -89,7 +91,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     taskQueue: config.taskQueue,
     workflowBundle: { codePath },
     cachedWorkflows: config.cachedWorkflows,
-    dataConverter,
+    dataConverter: converterOf('replaced'),
     deps,
     budget,
     metrics,

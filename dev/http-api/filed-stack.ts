@@ -7,10 +7,14 @@ import { say } from './tools';
 
 export const EXPORTER = 'accounts@kaveri.example';
 
+const OTHER = 'accounts@zenith.example';
+
 export interface FiledStack {
   local: Local;
   /** Of a principal with every role. */
   token: string;
+  /** Of one with every role that may see another exporter alone. */
+  scoped: string;
   irms: DemoIrm[];
   ebrc: (args: string[], input?: string) => Promise<string>;
 }
@@ -29,8 +33,13 @@ export async function openFiledStack(folder: string, reference: string): Promise
     await writeFile(file, JSON.stringify(demoMessage(irms)));
     await ebrc(['file', file, '--exporter', EXPORTER, '--reference', reference, '--wait']);
     const roles = ['viewer', 'maker', 'checker', 'admin'].flatMap((role) => ['--role', role]);
-    const { token } = JSON.parse(await ebrc(['principals', 'add', 'everything', ...roles])) as { token: string };
-    return { local, token, irms, ebrc };
+    const principal = async (...args: string[]) =>
+      (JSON.parse(await ebrc(['principals', 'add', ...args, ...roles])) as { token: string }).token;
+    const token = await principal('everything');
+    const other = ['--name', 'Zenith', '--email', OTHER, '--iec', '0388123459', '--username', 'zenith.engineering'];
+    await ebrc(['onboard', ...other, '--password-stdin', '--wait'], 'Zenith!Eng77');
+    const scoped = await principal('scoped', '--exporter', OTHER);
+    return { local, token, scoped, irms, ebrc };
   } catch (error) {
     await local.stop();
     throw error;

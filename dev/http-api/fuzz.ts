@@ -1,6 +1,7 @@
 /**
  * `npm run fuzz [-- SECONDS]`: Schemathesis reads /v1/openapi.json of a running HTTP API and sends what it allows and
- * what it does not: no answer may be a 5xx, or outside its description. Without Python it is skipped.
+ * what it does not, as a principal that may everything and as one of another exporter: no answer may be a 5xx, or
+ * outside its description. Without Python it is skipped.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,14 +21,13 @@ const CHECKS = [
 async function fuzz(seconds: number): Promise<number> {
   const program = await toolOfPyPI(SCHEMATHESIS, 'schemathesis');
   if (program === null) return 0;
-  const { local, token, ebrc } = await openFiledStack(FOLDER, REFERENCE);
+  const { local, token, scoped, ebrc } = await openFiledStack(FOLDER, REFERENCE);
   try {
     const [certificate] = JSON.parse(await ebrc(['certificates'])) as { eBRCNumber: string }[];
     const number = certificate?.eBRCNumber ?? '';
     const args = [
-      ...['run', `${local.door.url}/v1/openapi.json`, '--header', `Authorization: Bearer ${token}`],
-      ...['--checks', CHECKS.join(',')],
-      ...['--phases', 'coverage,fuzzing', '--max-time', String(Math.ceil(seconds / 2)), '--continue-on-failure'],
+      ...['run', `${local.door.url}/v1/openapi.json`, '--checks', CHECKS.join(',')],
+      ...['--phases', 'coverage,fuzzing', '--max-time', String(Math.ceil(seconds / 4)), '--continue-on-failure'],
       ...['--suppress-health-check', 'all', '--no-color', '--request-timeout', '110'],
     ];
     // Half of the time for any names, and half for those that exist.
@@ -35,9 +35,10 @@ async function fuzz(seconds: number): Promise<number> {
     await Promise.all([writeFile(join(FOLDER, 'any.toml'), ''), writeFile(join(FOLDER, 'known.toml'), known)]);
     const codes = [];
     for (const config of ['known.toml', 'any.toml']) {
-      codes.push(
-        await Promise.race([run(program, ['--config-file', join(FOLDER, config), ...args], FOLDER), local.failed]),
-      );
+      for (const each of [token, scoped]) {
+        const given = ['--config-file', join(FOLDER, config), ...args, '--header', `Authorization: Bearer ${each}`];
+        codes.push(await Promise.race([run(program, given, FOLDER), local.failed]));
+      }
     }
     return codes.every((code) => code === 0) ? 0 : 1;
   } finally {

@@ -9,7 +9,8 @@ import { makeStrict } from './smoke-strict.mjs';
 
 const OPERATIONS = fileURLToPath(new URL('../../docs/operations.md', import.meta.url));
 const REFERENCE = 'PRODUCTION-1';
-const SECRETS = ['DATABASE_URL', 'DATABASE_URL_OWNER', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
+const LOGINS = { DATABASE_URL: 'ebrc_worker', DATABASE_URL_SERVE: 'ebrc_door', DATABASE_URL_OWNER: 'ebrc' };
+const SECRETS = [...Object.keys(LOGINS), 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
 const SETTINGS = {
   EBRC_API_URL: 'http://sandbox:8090/api/v1',
   EBRC_MODE: 'test',
@@ -55,8 +56,7 @@ export async function smokeProduction(tools) {
   await mkdir(secrets);
   const [first, second] = [newKey('k1'), newKey('k2')];
   const write = (name, value) => writeFile(fileOf(name), value);
-  await write('DATABASE_URL', 'postgres://ebrc_worker:ebrc_worker@postgres:5432/ebrc');
-  await write('DATABASE_URL_OWNER', 'postgres://ebrc:ebrc@postgres:5432/ebrc');
+  for (const [name, user] of Object.entries(LOGINS)) await write(name, `postgres://${user}:${user}@postgres:5432/ebrc`);
   await write('EBRC_API_KEY', 'dev_sandbox_key');
   await write('EBRC_ENCRYPTION_KEY', first);
   await write('EBRC_PAYLOAD_KEY', newKey('p1'));

@@ -13,8 +13,8 @@ import { submitActivities } from './filings/submit';
 import { companyActivities } from './read-company';
 import { reconciliationActivities } from './reconciliation';
 
-function pruneLedger({ pool, clock }: Deps): Promise<Record<string, number>> {
-  return removeOldRows(pool, clock());
+function pruneLedger({ pool }: Deps): Promise<Record<string, number>> {
+  return removeOldRows(pool);
 }
 
 /** Every activity, as a function of the dependencies and its argument. The caller chooses the task queue. */

@@ -3,6 +3,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import type { Logger } from 'pino';
 import { BudgetStoppedError } from '../budget/ports';
 import { ApiError } from '../api/errors/api-error';
+import { isRefusedPlaintext, PLAINTEXT_CODE, plaintextText } from '../domain/plaintext';
 import { decide, delayMs, type Decision } from '../domain/service/retry-table';
 import { FilingMissing } from '../ledger/filings/lock';
 import { LedgerUnavailableError } from '../ledger/unavailable';
@@ -19,6 +20,8 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
   constructor(private readonly options: { logger: Logger; settings: RetryBounds }) {}
 
   async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
+    // Whoever scheduled it has no key, and is none of our workflows.
+    if (input.args.some(isRefusedPlaintext)) throw refusal(PLAINTEXT_CODE, plaintextText('The argument'));
     try {
       return await next(input);
     } catch (error) {

@@ -17,7 +17,7 @@ import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs, type PdfCheck } 
 import { countFindings, noteHealed } from '../ledger/findings';
 import { readClock, readingsOfSpans } from '../ledger/readings';
 import { compareCompany } from '../ledger/reconciliation/compare';
-import { explainNearMatches, repairable, type RepairableFinding } from '../ledger/reconciliation/findings';
+import { repairable, type RepairableFinding } from '../ledger/reconciliation/findings';
 import {
   companiesAfter,
   companyToReconcile,
@@ -122,10 +122,8 @@ async function compareLedger(
   { pool, mode, settings, logger }: Deps,
   args: { iec: string | null; exporterId: string; checks: ReconcileCheck[]; windows: WindowRead[] },
 ) {
-  const { iec, exporterId, checks } = args;
   const compared = await compareCompany(pool, { mode, overdueAfterMs: settings.overdueAfterMs, ...args });
-  if (checks.includes('certificates') && iec !== null) await explainNearMatches(pool, { mode, iec });
-  logger.info({ exporterId, ...compared }, 'reconciled');
+  logger.info({ exporterId: args.exporterId, ...compared }, 'reconciled');
   return compared;
 }
 

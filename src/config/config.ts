@@ -6,6 +6,7 @@ import type { ListenAddress } from './listen-address';
 import {
   readEncryption,
   readPayloadKeys,
+  readPayloads,
   readDatabase,
   readDocuments,
   readTemporal,
@@ -46,6 +47,8 @@ export interface Config {
   };
   /** The keys for payloads, the current one first; empty if payloads are not encrypted. */
   payloadKeys: readonly EncryptionKey[];
+  /** Whether payloads that are not encrypted are taken too. */
+  payloads: 'encrypted' | 'any';
   codecServer: { token?: string; origins: readonly string[] };
   /** A principal's token, for the command line; absent: `--by` names are claims. */
   token?: string;
@@ -91,7 +94,7 @@ const READERS = {
   temporal: ({ env, read }) => ({
     temporal: readTemporal(env, read),
     taskQueue: read.required('EBRC_TASK_QUEUE'),
-    payloadKeys: readPayloadKeys(read),
+    ...readPayloads(read),
   }),
   payloads: ({ read }) => ({ payloadKeys: readPayloadKeys(read) }),
   codecServer: ({ read }) => ({

@@ -18,6 +18,7 @@ export const VARIABLES = {
   EBRC_CACHED_WORKFLOWS: { value: values.cachedWorkflows, default: '50' },
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys, secret: true },
+  EBRC_PAYLOADS: { value: values.payloads },
   EBRC_PAYLOAD_KEY: { value: values.encryptionKeys, secret: true },
   EBRC_DOCUMENTS: { value: values.documents, default: './documents' },
   EBRC_METRICS: { value: values.listenAddress },

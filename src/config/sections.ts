@@ -107,6 +107,19 @@ export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
   return [...configured, ...payloads.filter(({ id }) => configured.every((other) => other.id !== id))];
 }
 
+/** The payload keys, and whether payloads must be encrypted: by default with live data. */
+export function readPayloads(read: Reader) {
+  const payloadKeys = readPayloadKeys(read);
+  const asked = read.optional('EBRC_PAYLOADS');
+  if (asked === 'encrypted' && payloadKeys.length === 0) {
+    read.report(
+      'EBRC_PAYLOADS',
+      'is encrypted, and there is no key; allowed: with EBRC_PAYLOAD_KEY or EBRC_ENCRYPTION_KEY',
+    );
+  }
+  return { payloadKeys, payloads: asked ?? (isLive(read) ? ('encrypted' as const) : ('any' as const)) };
+}
+
 /** The keys of a variable; empty if it is unset, null if they are invalid. */
 function keysOf(read: Reader, variable: 'EBRC_PAYLOAD_KEY' | 'EBRC_ENCRYPTION_KEY'): readonly EncryptionKey[] | null {
   if (!read.isSet(variable)) return [];

@@ -73,6 +73,10 @@ export const yes = formed(/^yes$/, 'is not allowed here; allowed: yes, or leave 
 
 export const mode = formed(/^(test|live)$/, 'is no mode; allowed: test or live').transform((text) => text as Mode);
 
+export const payloads = formed(/^(encrypted|any)$/, 'is not allowed here; allowed: encrypted or any').transform(
+  (text) => text as 'encrypted' | 'any',
+);
+
 export const databaseUrl = z.string().transform((text, context) => {
   const protocol = URL.canParse(text) ? new URL(text).protocol : '';
   if (protocol === 'postgres:' || protocol === 'postgresql:') return text;

@@ -1,6 +1,7 @@
 import type { Payload, PayloadCodec, DataConverter } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import { refuseExcess } from '../domain/json';
+import { plaintextText, REFUSED_PLAINTEXT } from '../domain/plaintext';
 import { EncryptionError, type EncryptionKey, checkedKeys, missingKey, unreadable } from './keys';
 import { join } from 'node:path';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
@@ -15,28 +16,41 @@ const CONTEXT = Buffer.from('temporal payload');
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
 
+/** What is done with a payload that is not encrypted: passed through, an error, or {@link REFUSED_PLAINTEXT} for it. */
+export type Plaintext = 'taken' | 'refused' | 'replaced';
+
 /**
  * Encrypts payloads with AES-256-GCM under the first key, whose id is in the metadata. Decrypts payloads under any of
- * the keys, and passes unencrypted ones through.
+ * the keys.
  * @throws EncryptionError for keys that cannot be used
  */
 export function createPayloadCodec({
   keys,
+  plaintext = 'taken',
   onUnreadable,
 }: {
   /** The payload keys, the current one first. */
   keys: readonly EncryptionKey[];
-  /** Called for a payload that cannot be decrypted. */
+  plaintext?: Plaintext;
+  /** Called for a payload that cannot be decrypted, or is not encrypted and not taken. */
   onUnreadable?: (error: EncryptionError) => void;
 }): PayloadCodec {
   const usable = checkedKeys(keys);
   const [current] = usable;
+  const read = (payload: Payload): Payload => {
+    if (isEncrypted(payload)) return decrypt(usable, payload);
+    if (plaintext === 'taken') return payload;
+    const error = new EncryptionError('plaintext', plaintextText('What Temporal has of it'));
+    if (plaintext === 'refused') throw error;
+    onUnreadable?.(error);
+    return PLAINTEXT_REFUSED;
+  };
   return {
     encode: (payloads) => Promise.resolve(payloads.map((payload) => encrypt(current, payload))),
     // Async, so that it rejects instead of throwing.
     decode: async (payloads) => {
       try {
-        return await Promise.resolve(payloads.map((payload) => decrypt(usable, payload)));
+        return await Promise.resolve(payloads.map(read));
       } catch (error) {
         if (error instanceof EncryptionError) onUnreadable?.(error);
         throw error;
@@ -56,9 +70,11 @@ function encrypt({ id, key }: EncryptionKey, payload: Payload): Payload {
   };
 }
 
+const isEncrypted = ({ metadata }: Payload): boolean =>
+  text.decode(metadata?.['encoding'] ?? new Uint8Array()) === ENCODING;
+
 /** @throws EncryptionError `key_missing` or `unreadable` */
 function decrypt(keys: readonly EncryptionKey[], payload: Payload): Payload {
-  if (text.decode(payload.metadata?.['encoding'] ?? new Uint8Array()) !== ENCODING) return payload;
   const keyId = text.decode(payload.metadata?.['encryption-key-id'] ?? new Uint8Array());
   const known = keys.find(({ id }) => id === keyId);
   if (!known) throw missingKey(keyId);
@@ -87,7 +103,12 @@ export function dataConverterOf(
   return { payloadCodecs: [createPayloadCodec({ keys, ...options })], failureConverterPath: FAILURE_CONVERTER };
 }
 
-const NULL: Payload = { metadata: { encoding: utf8.encode('json/plain') }, data: utf8.encode('null') };
+const jsonPayload = (value: unknown): Payload => ({
+  metadata: { encoding: utf8.encode('json/plain') },
+  data: utf8.encode(JSON.stringify(value)),
+});
+const NULL = jsonPayload(null);
+const PLAINTEXT_REFUSED = jsonPayload(REFUSED_PLAINTEXT);
 
 /** Rows of a filing have about 75,000 values in 2 MB, Temporal's limit of a payload. */
 const MAX_VALUES = 100_000;

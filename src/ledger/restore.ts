@@ -1,7 +1,7 @@
 /** Brings into a ledger that went back what Temporal knows of its filings, and says that work may go on. */
 import type pg from 'pg';
 import type { Mode } from '../domain/names';
-import { insertUnknown, readAttempts } from './filings/attempts';
+import { insertUnknown, readAttempts } from './attempts/attempts';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './filings/lock';
 import { moveFiling } from './filings/move';
 import { withTransaction, type Queryable } from './pool';

@@ -72,7 +72,11 @@ const CONNECT_WITHIN_MS = 8_000;
 
 /** @throws UnreachableError that names the address */
 export async function connectTemporal(
-  { temporal: { address, namespace, connectionOptions }, payloadKeys }: Pick<Config, 'temporal' | 'payloadKeys'>,
+  {
+    temporal: { address, namespace, connectionOptions },
+    payloadKeys,
+    payloads,
+  }: Pick<Config, 'temporal' | 'payloadKeys' | 'payloads'>,
   {
     withinMs = CONNECT_WITHIN_MS,
     interceptors = [],
@@ -93,7 +97,7 @@ export async function connectTemporal(
     return new temporal.Client({
       connection,
       namespace,
-      dataConverter: dataConverterOf(payloadKeys),
+      dataConverter: dataConverterOf(payloadKeys, { plaintext: payloads === 'any' ? 'taken' : 'refused' }),
       interceptors: { workflow: interceptors },
     });
   } catch (error) {

@@ -3,7 +3,7 @@ import type { Mode } from '../domain/names';
 import type { FilingView } from '../domain/filing/view';
 import { findExporter } from '../ledger/exporters/exporters';
 import { findFiling, type FilingRecord } from '../ledger/filings/filing';
-import { readFilingView, readReferenceView } from '../ledger/filings/views';
+import { readFilingView, readReferenceView } from '../ledger/views/views';
 import type { Queryable } from '../ledger/pool';
 import type { EbrcReaderDependencies, LedgerDependencies, StarterSettings } from './dependencies';
 import { refusal } from './errors';

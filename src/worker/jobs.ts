@@ -111,7 +111,7 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
       name: 'remove rows that are older than they are kept',
       everyMs: DAY_MS,
       run: async () => {
-        for (const [what, rows] of Object.entries(await removeOldRows(pool, Date.now()))) logRemoved(rows, what);
+        for (const [what, rows] of Object.entries(await removeOldRows(pool))) logRemoved(rows, what);
       },
     },
     {

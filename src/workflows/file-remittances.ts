@@ -61,12 +61,16 @@ export async function fileRemittances(given: FileInput, carried?: Carried): Prom
         cancelled,
       },
     };
+    let recorded = known.filingId !== null;
     for (let about = 'Record the filing'; ;) {
       const pokesSeen = pokes;
       const poked = () => pokes !== pokesSeen;
       const advanced = await advance({ ...known, cancelled }, about);
       const { next, filingId, told, shared } = advanced;
-      view = { ...advanced.view, rows: advanced.view.rows ?? view?.rows ?? [] };
+      // What the ledger lost is shown as it was: it is compared with what runs show.
+      const lost = recorded && filingId === null && next.do !== 'end';
+      view = lost ? (view ?? begun(input)) : { ...advanced.view, rows: advanced.view.rows ?? view?.rows ?? [] };
+      recorded ||= filingId !== null;
       showFiling(advanced, view);
       if (next.do === 'end') return view;
       Object.assign(known, { filingId, told, shared, input: filingId === null ? input : null, shown: rowsKey(view) });
@@ -78,10 +82,10 @@ export async function fileRemittances(given: FileInput, carried?: Carried): Prom
           shared,
         });
       const done = next.do === 'wait' ? await wait(next, advanced.now, poked) : await call(advanced, next, poked);
-      const { called, failure, begun } = done;
-      const notBegun = next.do === 'submit' && begun === false;
+      const { called, failure } = done;
+      const notBegun = next.do === 'submit' && done.begun === false;
       // A sender that ended without its word may still be at it.
-      const wordless = next.do === 'submit' && begun === undefined;
+      const wordless = next.do === 'submit' && done.begun === undefined;
       Object.assign(known, { called, failure, notBegun, shared: shared || wordless });
       about = aboutOf(next, done.failure?.message);
     }

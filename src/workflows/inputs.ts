@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import type { refusalDetails } from '../domain/update-contracts';
 import { IN_PLAIN_WORDS, invalidInput } from '../domain/issues';
 import { cutText } from '../domain/text';
+import { isRefusedPlaintext, PLAINTEXT_CODE, plaintextText } from '../domain/plaintext';
 import { errorAt } from '../domain/rules/finding';
 import { isObject } from '../domain/values';
 
@@ -24,9 +25,11 @@ function withoutNulls<T>(value: T): T {
 /**
  * The input of a workflow. An activity checks its schema, because a replay must not depend on the schema. A value that
  * is no object fails the workflow here, because reading a property would fail each workflow task.
- * @throws ApplicationFailure `invalid_input`
+ * @throws ApplicationFailure `invalid_input`; `plaintext_refused`
  */
 export function needInput<T>(workflow: string, input: T): T {
+  if (isRefusedPlaintext(input))
+    throw ApplicationFailure.nonRetryable(plaintextText(`The input of ${workflow}`), PLAINTEXT_CODE);
   if (isObject(input)) return withoutNulls(input);
   const message = `${workflow} takes one object; schemas/${workflow}.input.schema.json describes it.`;
   throw ApplicationFailure.nonRetryable(message, 'invalid_input');

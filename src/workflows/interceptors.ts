@@ -1,5 +1,11 @@
 /** The workflow interceptors; the SDK creates them for each workflow execution. */
-import type { WorkflowInterceptors, WorkflowOutboundCallsInterceptor } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  type WorkflowInterceptors,
+  type WorkflowOutboundCallsInterceptor,
+} from '@temporalio/workflow';
+import { isRefusedPlaintext, PLAINTEXT_CODE, plaintextText } from '../domain/plaintext';
 
 /** Runs one local activity at a time: a replay may resolve two in one activation, which is not deterministic. */
 class OneLocalStepAtATime implements WorkflowOutboundCallsInterceptor {
@@ -12,6 +18,17 @@ class OneLocalStepAtATime implements WorkflowOutboundCallsInterceptor {
   };
 }
 
+/** An activity's result that is not encrypted is no result: the activity failed, which every caller handles. */
+class EncryptedResults implements WorkflowOutboundCallsInterceptor {
+  scheduleActivity: NonNullable<WorkflowOutboundCallsInterceptor['scheduleActivity']> = async (input, next) => {
+    const result = await next(input);
+    if (!isRefusedPlaintext(result)) return result;
+    const text = plaintextText(`The result of ${input.activityType}`);
+    const cause = ApplicationFailure.nonRetryable(text, PLAINTEXT_CODE);
+    throw new ActivityFailure(text, input.activityType, undefined, 'NON_RETRYABLE_FAILURE', undefined, cause);
+  };
+}
+
 export function interceptors(): WorkflowInterceptors {
-  return { outbound: [new OneLocalStepAtATime()] };
+  return { outbound: [new OneLocalStepAtATime(), new EncryptedResults()] };
 }

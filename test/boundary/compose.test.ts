@@ -150,6 +150,9 @@ it('gives the worker an environment that it starts with', () => {
   expect([database.hostname, database.port]).toEqual(['postgres', '5432']);
   const ledger = readProject('docker/postgres/create-ledger.sql');
   expect(ledger).toContain(`CREATE USER ${database.username} PASSWORD '${database.password}' IN ROLE ebrc_run`);
+  const door = new URL(environmentOf('door-sandbox')['DATABASE_URL'] ?? '');
+  expect(ledger).toContain(`CREATE USER ${door.username} PASSWORD '${door.password}' IN ROLE ebrc_serve`);
+  expect(ledger).toContain(`TO ${database.username}, ${door.username},`);
   for (const name of ['ledger-migrate', 'welcome']) {
     const owner = new URL(environmentOf(name)['DATABASE_URL'] ?? '');
     expect(ledger).toContain(`CREATE USER ${owner.username} PASSWORD '${owner.password}' IN ROLE ebrc_migrate`);
@@ -198,6 +201,8 @@ it('passes every variable of .env.example, secrets as files, each to who needs i
     services.flatMap(([name, { secrets }]) => (secrets?.includes(secret) ? [name] : []));
   for (const secret of ['EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY']) expect(holders(secret)).toEqual(['worker']);
   expect(holders('DATABASE_URL_OWNER')).toEqual(['migrate']);
+  expect(holders('DATABASE_URL_SERVE')).toEqual(['door']);
+  expect(service('door').environment?.['DATABASE_URL_FILE']).toBe('/run/secrets/DATABASE_URL_SERVE');
 });
 
 it('starts the production worker with what its files and `.env` say', () => {

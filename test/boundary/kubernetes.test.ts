@@ -140,7 +140,7 @@ it('starts with a configuration that it takes, and gives the keys of the service
   const own = ['DATABASE_URL', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
   expect(keysOf('ebrc-worker')).toEqual(own);
   expect(keysOf('ebrc-worker', true)).toEqual(['EBRC_EXTRACTION_KEY', ...ofTemporal]);
-  expect(keysOf('ebrc-door')).toEqual(['DATABASE_URL', 'EBRC_PAYLOAD_KEY']);
+  expect(keysOf('ebrc-door')).toEqual(['DATABASE_URL_SERVE', 'EBRC_PAYLOAD_KEY']);
   expect(keysOf('ebrc-door', true)).toEqual(ofTemporal);
   expect([keysOf('ebrc-migrate'), keysOf('ebrc-migrate', true)]).toEqual([['DATABASE_URL_OWNER'], []]);
   // What the overlay says of them is where they are.

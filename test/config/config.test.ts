@@ -57,6 +57,17 @@ describe('a configuration that works', () => {
     expectProblem('EBRC_PAYLOAD_KEY', 'keys payload', { ...both, EBRC_PAYLOAD_KEY: `k1:${OLD_KEY}` });
   });
 
+  it('takes plain text from Temporal only in test mode, unless it is told to', () => {
+    const key = { EBRC_PAYLOAD_KEY: `p:${KEY}` };
+    const payloads = (env: Record<string, string>) => loadConfig({ ...key, ...env }, { need: ['temporal'] }).payloads;
+    const live = { EBRC_MODE: 'live', TEMPORAL_ADDRESS: '127.0.0.1:7233' };
+    expect([payloads({ EBRC_MODE: 'test' }), payloads(live)]).toEqual(['any', 'encrypted']);
+    expect(payloads({ EBRC_MODE: 'test', EBRC_PAYLOADS: 'encrypted' })).toBe('encrypted');
+    expect(payloads({ ...live, EBRC_PAYLOADS: 'any' })).toBe('any');
+    expectProblem('EBRC_PAYLOADS', 'there is no key', { ...LEAST, EBRC_PAYLOADS: 'encrypted' });
+    expectProblem('EBRC_PAYLOADS', 'allowed: encrypted or any', { ...LEAST, ...key, EBRC_PAYLOADS: 'some' });
+  });
+
   it('reads where to listen, and refuses one port for both', () => {
     const both = { ...LEAST, EBRC_METRICS: '127.0.0.1:9464', EBRC_HEALTH: '[::1]:9465' };
     const [metrics, health] = [
@@ -80,6 +91,7 @@ describe('a configuration that works', () => {
     const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
     expect(config).toEqual({
       payloadKeys: [],
+      payloads: 'any',
       databasePool: 8,
       singlePerson: false,
       historyMs: 550 * 86_400_000,

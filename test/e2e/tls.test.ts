@@ -105,8 +105,8 @@ describe('PostgreSQL', () => {
     await admin.connect();
     await admin.query("CREATE USER plain PASSWORD 'plain'");
     await admin.query('CREATE DATABASE plain OWNER plain');
-    await admin.query('DROP OWNED BY ebrc_run, ebrc_read, ebrc_migrate');
-    await admin.query('DROP ROLE ebrc_run, ebrc_read, ebrc_migrate');
+    await admin.query('DROP OWNED BY ebrc_run, ebrc_serve, ebrc_read, ebrc_migrate');
+    await admin.query('DROP ROLE ebrc_run, ebrc_serve, ebrc_read, ebrc_migrate');
     await admin.end();
     const own = new URL(url);
     [own.username, own.password, own.pathname] = ['plain', 'plain', '/plain'];

@@ -51,7 +51,7 @@ it.each(Object.entries(KINDS))(
       `WITH made AS (SELECT nth, $1::timestamptz - days * interval '1 day' AS at FROM unnest($2::int[]) WITH ORDINALITY AS a (days, nth)) ${made}`,
       [new Date(NOW), all],
     );
-    await removeOldRows(ledger.pool, NOW);
+    await removeOldRows(ledger.pool);
     expect(await ages(table, column)).toEqual(left);
   },
 );
@@ -62,7 +62,7 @@ it('events leave the feed, and stay', async () => {
        FROM unnest('{500,401,399,1}'::int[]) AS days`,
     [new Date(NOW)],
   );
-  expect(await removeOldRows(ledger.pool, NOW)).toMatchObject({ events: 2 });
+  expect(await removeOldRows(ledger.pool)).toMatchObject({ events: 2 });
   expect(await ledger.select('SELECT feed_removed AS n FROM ledger')).toEqual([{ n: '599' }]);
   expect((await ledger.select('SELECT FROM events WHERE position IS NOT NULL')).length).toBe(4);
 });
@@ -74,7 +74,7 @@ it('closed findings are removed, and open ones never', async () => {
        FROM unnest('{0,729,731}'::int[]) AS days`,
     [new Date(NOW)],
   );
-  expect(await removeOldRows(ledger.pool, NOW)).toMatchObject({ findings: 1 });
+  expect(await removeOldRows(ledger.pool)).toMatchObject({ findings: 1 });
   expect(await ledger.select('SELECT key FROM findings ORDER BY key')).toEqual([{ key: 'k0' }, { key: 'k729' }]);
 });
 
@@ -85,7 +85,7 @@ it('inputs that no filing was made of are removed, unless they were handed in ag
   await saveInput(ledger.pool, input(9));
   await ledger.pool.query('UPDATE filing_inputs SET created_at = $1', [new Date(NOW - 91 * DAY_MS)]);
   await saveInput(ledger.pool, input(9));
-  expect(await removeOldRows(ledger.pool, NOW)).toMatchObject({ inputs: 1 });
+  expect(await removeOldRows(ledger.pool)).toMatchObject({ inputs: 1 });
   expect(
     await ledger.select(`SELECT (rows -> 0 -> 'mapping' ->> 'mappedIRMAmountFCC')::float8 AS amount FROM filing_inputs i
       WHERE NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = i.input_ref)`),

@@ -3,12 +3,18 @@ import type pg from 'pg';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { replacing } from '../support/replacing';
 
+/** The try of an activity that makes a statement. */
+interface Step {
+  activity: string;
+  attempt: number;
+}
+
 /** The way to PostgreSQL of a worker. */
 export interface Gate {
   /** Every statement fails, as with a server that is not there. Transactions under way end. */
   down: boolean;
-  /** Called around each commit of a step of this workflow; where it throws the worker hears nothing of it. */
-  atCommit: ((at: { workflowId: string; activity: string; when: 'before' | 'after' }) => void | Promise<void>) | null;
+  /** Called around each commit of an activity; where it throws the worker hears nothing of it. */
+  atCommit: ((at: Step & { when: 'before' | 'after' }) => void | Promise<void>) | null;
 }
 
 const away = (why: string) => new LedgerUnavailableError('ECONNREFUSED', false, new Error(why));
@@ -38,11 +44,11 @@ export function gatedPool(pool: pg.Pool, gate: Gate): pg.Pool {
   return replacing(replacing(pool, 'connect', connect), 'query', ask);
 }
 
-/** The activity that runs here; null: the test itself. */
-function stepOf(): { workflowId: string; activity: string } | null {
+/** Null: the test itself. */
+function stepOf(): Step | null {
   try {
-    const { workflowExecution, activityType } = Context.current().info;
-    return workflowExecution ? { workflowId: workflowExecution.workflowId, activity: activityType } : null;
+    const { activityType: activity, attempt } = Context.current().info;
+    return { activity, attempt };
   } catch {
     return null;
   }

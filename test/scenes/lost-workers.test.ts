@@ -1,38 +1,12 @@
 /** Workers that freeze, die or lose PostgreSQL around each line of a send, and steps whose commit nobody heard of. */
 import type { SubmitContext } from '../../src/api/http/call';
 import { filingQuery } from '../../src/workflows/messages';
-import { gate } from '../support/gate';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { settle, soon } from './doors';
-import { connectionLost, gatedPool, type Gate } from './gated-pool';
-import { openFilingStage, type AroundPush, type Filing, type FilingStage, type TestExporter } from './stage';
-import { nothingIsFiledTwice, QUICK_AUTHORITY } from './use-stage';
+import { connectionLost } from './gated-pool';
+import type { AroundPush, Filing, TestExporter } from './stage';
+import { freezer, useGatedStage } from './use-stage';
 
-const way: Gate = { down: false, atCommit: null };
-const stage = {} as FilingStage;
-
-beforeAll(async () => {
-  const ledger: TestDatabase = await createTestDatabase();
-  const worker = {
-    ...QUICK_AUTHORITY.worker,
-    replayEveryTask: true,
-    adjust: (deps: FilingStage['worker']['deps']) => ({ ...deps, pool: gatedPool(deps.pool, way) }),
-  };
-  Object.assign(stage, await openFilingStage({ ...QUICK_AUTHORITY, ledger, worker }));
-});
-nothingIsFiledTwice(stage);
-afterEach(() => Object.assign(way, { down: false, atCommit: null }));
-afterAll(() => stage.close?.());
-
-/** A point at which a worker freezes. */
-function freezer() {
-  const [arrived, thawed] = [gate(), gate()];
-  const freeze = () => {
-    arrived.open();
-    return thawed.passed;
-  };
-  return { freeze, reached: arrived.passed, thaw: thawed.open };
-}
+const { stage, way } = useGatedStage();
 
 /** The worker that froze was never told that it was given up on. */
 const untold = (context: SubmitContext): SubmitContext => ({ ...context, signal: undefined });
@@ -72,7 +46,7 @@ describe('a worker that is lost', () => {
     await first.reached;
     stage.aroundPush(exporter, (send, context) => second.freeze().then(() => send(context)));
     await stage.giveUpOn(filing, 'submitPush');
-    await second.reached;
+    await stage.passTo(second.reached);
     first.thaw();
     await soon(async () => (await verdicts(filing)).join() === 'accepted');
     second.thaw();
@@ -94,8 +68,7 @@ describe('a worker that is lost', () => {
     });
     await reached;
     await stage.giveUpOn(filing, 'submitPush');
-    await stage.pass(1 / 60);
-    await stage.until(filing, 'outcome_unknown');
+    await stage.until(filing, 'outcome_unknown', 'passing');
     expect(await verdicts(filing)).toEqual(['unknown']);
     expect(stage.pushes(exporter)).toBe(0);
     thaw();
@@ -118,8 +91,7 @@ describe('a worker that is lost', () => {
     });
     await reached;
     await stage.giveUpOn(filing, 'submitPush');
-    await stage.pass(1 / 60);
-    await stage.until(filing, 'outcome_unknown');
+    await stage.until(filing, 'outcome_unknown', 'passing');
     thaw();
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(1);
@@ -135,8 +107,7 @@ describe('a worker that is lost', () => {
     });
     await reached;
     await stage.giveUpOn(filing, 'submitPush');
-    await stage.pass(1 / 60);
-    await stage.until(filing, 'outcome_unknown');
+    await stage.until(filing, 'outcome_unknown', 'passing');
     thaw();
     await stage.until(filing, 'processing');
     const result = await filing.result();
@@ -162,20 +133,6 @@ describe('a worker that is lost', () => {
     expect(await stage.story(filingId)).not.toContain('outcome_unknown');
     expect(stage.pushes(exporter)).toBe(1);
   });
-});
-
-it('the run of a filing goes on where its worker was stopped and started, whatever it was doing', async () => {
-  const exporter = await stage.exporter();
-  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-  await stage.until(filing, 'awaiting_approval');
-  await stage.untilAsleep(filing);
-  await stage.worker.stop();
-  await stage.worker.start();
-  for (const by of ['ravi', 'meera']) await stage.decide(filing, 'approve', { by });
-  await stage.until(filing, 'processing');
-  await stage.untilAsleep(filing).catch(() => undefined);
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-  expect(stage.pushes(exporter)).toBe(1);
 });
 
 describe('PostgreSQL', () => {
@@ -216,8 +173,7 @@ describe('PostgreSQL', () => {
     const exporter = await stage.exporter();
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await soon(async () => (await verdicts(filing)).length === 1);
-    await stage.pass(1 / 60);
-    await stage.until(filing, 'outcome_unknown');
+    await stage.until(filing, 'outcome_unknown', 'passing');
     expect(stage.pushes(exporter)).toBe(0);
     await settle(stage, filing);
     await stage.decide(filing, 'not_filed');
@@ -241,11 +197,8 @@ describe('PostgreSQL', () => {
       const undisturbed = await (await stage.start()).filing.result();
       const exporter = await stage.exporter();
       let lost = 0;
-      let repeating = false;
       way.atCommit = (at) => {
-        if (at.activity !== 'advanceFiling' || at.when !== when) return;
-        repeating = !repeating;
-        if (!repeating) return;
+        if (at.activity !== 'advanceFiling' || at.when !== when || at.attempt > 1) return;
         lost += 1;
         throw connectionLost();
       };

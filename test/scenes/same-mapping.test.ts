@@ -84,7 +84,10 @@ describe('a mapping that is held', () => {
     ['another slash', ({ sbCumInvoiceNumber }) => ({ sbCumInvoiceNumber: sbCumInvoiceNumber.replaceAll('/', '∕') })],
     ['wide letters', ({ sbCumInvoiceNumber }) => ({ sbCumInvoiceNumber: sbCumInvoiceNumber.replaceAll('E', 'Ｅ') })],
     ['blanks and case', ({ sbCumInvoiceNumber }) => ({ sbCumInvoiceNumber: ` ${sbCumInvoiceNumber.toLowerCase()} ` })],
-    ['another AD code', () => ({ irmAdCode: '0510001' })],
+    [
+      'the AD code and IFSC of a bank that took its own over',
+      () => ({ irmAdCode: '0510001', irmIfscCode: 'HDFC0000001' }),
+    ],
     ['another date', () => ({ sbCumInvoiceDate: daysAgo(3) })],
     ['another upload type', () => ({ uploadType: 103 })],
     ['another amount', () => ({ mappedIRMAmountFCC: 999 })],

@@ -8,22 +8,24 @@ import type { FilingView } from '../../src/domain/filing/view';
 import { filingDateInKolkata } from '../../src/domain/dates';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { credentialsWorkflowId, filingWorkflowId } from '../../src/domain/names';
-import { readFilingView } from '../../src/ledger/filings/views';
+import { readFilingView } from '../../src/ledger/views/views';
 import type { FaultInput } from '../../src/sandbox/faults/fault-schema';
 import type { SandboxOptions } from '../../src/sandbox/options';
 import { createSandbox } from '../../src/sandbox/sandbox';
 import type { updateCredentials } from '../../src/workflows/update-credentials';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
-import { filingQuery, pokeSignal } from '../../src/workflows/messages';
+import { filingQuery } from '../../src/workflows/messages';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { poke } from '../../src/temporal/runs';
 import { principalOf } from '../support/principals';
 import { eventually } from '../support/processes';
 import { TEST_SETTINGS } from '../support/settings';
-import { decide, type Decided } from '../../src/ledger/filings/decide';
-import type { Decision } from '../../src/ledger/filings/asked';
+import { decide, type Decided } from '../../src/ledger/decisions/decide';
+import type { Decision } from '../../src/ledger/decisions/asked';
 import { addAccount, type PortalAccount } from '../support/sandbox';
 import { timeSkippingEnvironment } from '../support/temporal';
 import { startTestWorker, type TestWorkerOptions } from '../support/worker';
+import { isAsleep, telling } from './history';
 import { startServiceProxy } from './service-proxy';
 import { mapping, messageOf } from '../../dev/sample-mapping';
 import { handIn } from '../../src/ledger/vault/vault';
@@ -57,11 +59,13 @@ export interface Started {
 /** Everything a filing needs: real worker, real sandbox, real ledger, on the skipping clock. */
 export type FilingStage = Awaited<ReturnType<typeof openFilingStage>>;
 
+type Wanted = string | ((progress: FilingResult) => boolean);
+
 type StartOptions = Partial<Pick<WorkflowStartOptions, 'workflowId' | 'workflowTaskTimeout' | 'workflowRunTimeout'>>;
 
 export interface FilingStageOptions {
   /** Default: a time-skipping server of its own. */
-  env?: TestWorkflowEnvironment;
+  env?: () => Promise<TestWorkflowEnvironment>;
   /** Default: a database of its own. */
   ledger?: TestDatabase;
   sandbox?: SandboxOptions;
@@ -69,7 +73,7 @@ export interface FilingStageOptions {
 }
 
 export async function openFilingStage(options: FilingStageOptions = {}) {
-  const env = options.env ?? (await timeSkippingEnvironment());
+  const env = await (options.env ?? timeSkippingEnvironment)();
   const ledger = options.ledger ?? (await createTestDatabase());
   const sandbox = await createSandbox({ clock: () => env.currentTimeMs(), rateLimits: false, ...options.sandbox });
   const around = new Map<string, AroundPush>();
@@ -151,15 +155,16 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
       return telling(filing);
     },
     /**
-     * Waits in real time until the filing is in a state, and answers its progress. In `outcome_unknown` it waits until
-     * the round of evidence is over too (see `untilAsleep`).
+     * Waits in real time, or while minutes pass on the server's clock, until the filing is in a state, and answers its
+     * progress. In `outcome_unknown` it waits until the round of evidence is over too (see `untilAsleep`).
      */
-    async until(filing: Filing, wanted: string | ((progress: FilingResult) => boolean)): Promise<FilingResult> {
+    async until(filing: Filing, wanted: Wanted, time: 'real' | 'passing' = 'real'): Promise<FilingResult> {
       let progress: FilingResult | undefined;
-      await eventually(async () => {
+      const holds = async () => {
         progress = await filing.query(filingQuery);
         return typeof wanted === 'string' ? progress.state === wanted : wanted(progress);
-      }, WITHIN_MS).catch((error: unknown) => {
+      };
+      await (time === 'passing' ? stage.passUntil(holds) : eventually(holds, WITHIN_MS)).catch((error: unknown) => {
         throw new Error(`${String(error)}: ${JSON.stringify(progress)}`);
       });
       if (wanted === 'outcome_unknown') await stage.untilAsleep(filing);
@@ -271,11 +276,19 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
         by: { name: by, principal },
       };
       const decided = await decide(ledger.pool, decision, { ...TEST_SETTINGS, ...options.worker?.settings });
-      if (decided.outcome !== 'refused') {
-        await stage.untilAsleep(filing);
-        await filing.signal(pokeSignal);
-      }
+      if (decided.outcome !== 'refused') await stage.poke(filing);
       return decided;
+    },
+    /** Wakes the run of a filing, which looks at the ledger. */
+    async poke(filing: Filing): Promise<void> {
+      await stage.untilAsleep(filing);
+      await poke(env.client, filing.workflowId);
+    },
+    /** Lets minutes pass until a point was reached. */
+    async passTo(point: Promise<void>): Promise<void> {
+      let reached = false;
+      void point.then(() => (reached = true));
+      await stage.passUntil(() => Promise.resolve(reached));
     },
     /** New portal credentials, as `ebrc credentials` submits them. */
     async renewCredentials({ exporterId, username }: TestExporter, password: string): Promise<void> {
@@ -291,6 +304,12 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     /** Lets hours pass on the server's clock, with everything that comes due in them. */
     pass: (hours: number) => env.sleep(hours * HOUR_MS),
     /**
+     * Lets minutes pass until something holds. What is to come due in a time that passes at once may not have been
+     * begun when it began.
+     */
+    passUntil: (holds: () => Promise<boolean>): Promise<void> =>
+      eventually(async () => (await holds()) || env.sleep(5 * MINUTE_MS).then(() => false), WITHIN_MS),
+    /**
      * Temporal gives the worker of an activity up, as after a lost heartbeat; the activity itself knows nothing of it.
      */
     async giveUpOn(filing: Filing, activity: string, error = new Error('heartbeat timeout')): Promise<void> {
@@ -299,6 +318,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
       const activityId = scheduled.filter((each) => each.activityType?.name === activity).at(-1)?.activityId;
       if (!activityId) throw new Error(`no ${activity} is under way`);
       await env.client.activity.fail({ workflowId: filing.workflowId, activityId }, error);
+      await stage.untilAsleep(filing);
     },
     /** Request ids under which the sandbox took the exporter's submissions in. */
     async requestsOf({ exporterId }: TestExporter): Promise<string[]> {
@@ -314,56 +334,4 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     },
   };
   return stage;
-}
-
-/** A result that does not come fails with the end of the filing's history, which tells what it waits for. */
-function telling(filing: Filing): Filing {
-  const result = filing.result.bind(filing);
-  const waiting = async (): Promise<never> => {
-    const events = (await filing.fetchHistory()).events ?? [];
-    const progress = JSON.stringify(await filing.query(filingQuery));
-    const ending = events.slice(-25).map(lineOf).join('\n');
-    throw new Error(`no result within ${2 * WITHIN_MS} ms: ${progress}; its history ends:\n${ending}`);
-  };
-  filing.result = () => {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => void waiting().catch(reject), 2 * WITHIN_MS);
-    });
-    return Promise.race([result(), late]).finally(() => clearTimeout(timer));
-  };
-  return filing;
-}
-
-const lineOf = ({ eventId, eventType, eventTime, ...event }: History[number]): string => {
-  const { activityTaskScheduledEventAttributes: scheduled, timerStartedEventAttributes: timer } = event;
-  const about = scheduled?.activityType?.name ?? timer?.startToFireTimeout?.seconds ?? '';
-  return [eventId, eventTime?.seconds, eventType, about].map(String).join(' ');
-};
-
-type History = NonNullable<Awaited<ReturnType<Filing['fetchHistory']>>['events']>;
-
-/**
- * Whether a history ends with neither a workflow task nor an activity under way. A poll is under way for hours, and
- * waits nearly all of that time.
- */
-function isAsleep(events: History): boolean {
-  const { workflowTaskScheduledEventAttributes, workflowTaskStartedEventAttributes } = events.at(-1) ?? {};
-  if (workflowTaskScheduledEventAttributes || workflowTaskStartedEventAttributes) return false;
-  const closed = new Set(
-    events.map((event) =>
-      String(
-        (
-          event.activityTaskCompletedEventAttributes ??
-          event.activityTaskFailedEventAttributes ??
-          event.activityTaskTimedOutEventAttributes ??
-          event.activityTaskCanceledEventAttributes
-        )?.scheduledEventId,
-      ),
-    ),
-  );
-  return events.every(
-    ({ eventId, activityTaskScheduledEventAttributes: scheduled }) =>
-      !scheduled || scheduled.activityType?.name === 'pollStatus' || closed.has(String(eventId)),
-  );
 }

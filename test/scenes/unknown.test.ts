@@ -194,8 +194,7 @@ describe('an answer that comes after “not filed”', () => {
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await reached.passed;
     await stage.giveUpOn(filing, 'submitPush');
-    await stage.pass(1 / 60);
-    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    const { filingId } = await stage.until(filing, 'outcome_unknown', 'passing');
     await settle(stage, filing);
     return { exporter, filing, filingId, thaw: held.open };
   }

@@ -14,6 +14,8 @@ import { createSandbox } from '../../src/sandbox/sandbox';
 import { startDoor } from '../../src/server/door';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
 import { closeAfterAll } from '../support/closing';
+import { createPool } from '../../src/ledger/pool';
+import { createLogin, dropLogin } from '../support/logins';
 import { createTestDatabase } from '../support/postgres';
 import { devServer } from '../support/temporal';
 import { startTestWorker } from '../support/worker';
@@ -45,10 +47,19 @@ export type DoorStage = Awaited<ReturnType<typeof openDoorStage>>;
 type DoorOptions = Pick<Parameters<typeof startDoor>[0], 'bounds' | 'pages'>;
 
 export const KAVERI = {
+  name: 'Kaveri Softworks',
   email: 'accounts@kaveri.example',
   username: 'kaveri.softworks',
   password: 'Kaveri@Soft9',
   iec: 'AAKCK7719P',
+};
+
+export const ZENITH: typeof KAVERI = {
+  name: 'Zenith Engineering',
+  email: 'accounts@zenith.example',
+  username: 'zenith.engineering',
+  password: 'Zenith!Eng77',
+  iec: '0388123459',
 };
 
 async function openDoorStage(more: Partial<WorkerSettings>) {
@@ -73,10 +84,13 @@ async function openDoorStage(more: Partial<WorkerSettings>) {
     taskQueue: worker.taskQueue,
     lookForWorkerEveryMs: 200,
   };
+  // As the HTTP API is installed: its login may do less than the owner, who makes principals here.
+  const login = await createLogin(ledger, 'ebrc_serve');
+  const pool = createPool({ url: login.url, applicationName: 'ebrc-door' });
   const address = { host: '127.0.0.1', port: 0 };
   const another = (more: Partial<EbrcClientDependencies> = {}, options: DoorOptions = {}) =>
     startDoor({
-      deps: { ...deps, ...more },
+      deps: { ...deps, pool, ...more },
       logger,
       address,
       pages: options.pages,
@@ -93,6 +107,8 @@ async function openDoorStage(more: Partial<WorkerSettings>) {
     url: door.url,
     door,
     deps,
+    /** What the door has of the ledger. */
+    pool,
     ledger,
     temporal,
     sandbox,
@@ -111,6 +127,8 @@ async function openDoorStage(more: Partial<WorkerSettings>) {
       await worker.close();
       await temporal.stop();
       await sandbox.close();
+      await pool.end();
+      await dropLogin(ledger, login.name);
       await ledger.drop();
     },
   };
@@ -167,11 +185,10 @@ export function watchedPool(
   });
 }
 
-/** Onboards the sandbox's exporter through the door. @returns its id */
-export async function onboard(stage: DoorStage): Promise<string> {
-  const { email, username, password, iec } = KAVERI;
-  const json = { name: 'Kaveri Softworks', email, iec, username, password };
-  const started = await stage.ask<{ exporterId: string | null }>('POST', '/v1/exporters', { json });
+/** Onboards an exporter of the sandbox through the door. @returns its id */
+export async function onboard(stage: DoorStage, exporter = KAVERI): Promise<string> {
+  const { email } = exporter;
+  const started = await stage.ask<{ exporterId: string | null }>('POST', '/v1/exporters', { json: exporter });
   if (started.status !== 202) throw new Error(`onboarding: ${started.status} ${started.bytes.toString()}`);
   type Shown = { exporterId: string; state: string; irmCount: number };
   const shown = () => stage.ask<Shown>('GET', `/v1/exporters/${email}`);
@@ -183,8 +200,8 @@ export async function onboard(stage: DoorStage): Promise<string> {
 }
 
 /** A push message of rows that map the exporter's own remittances, each with a document of its own. */
-export async function messageOf(stage: DoorStage, document: string, rows = 1) {
-  const { body } = await stage.ask<{ items: DemoIrm[] }>('GET', `/v1/exporters/${KAVERI.email}/irms`);
+export async function messageOf(stage: DoorStage, document: string, rows = 1, { email } = KAVERI) {
+  const { body } = await stage.ask<{ items: DemoIrm[] }>('GET', `/v1/exporters/${email}/irms`);
   const [first] = demoMessage(body.items).ebrcBulkGenDtos;
   const ebrcBulkGenDtos = Array.from({ length: rows }, (_, at): Mapping => {
     const own = rows === 1 ? document : `${document}-${at + 1}`;

@@ -5,11 +5,12 @@ interface Named {
   name: string;
   method: string;
   path: string;
+  /** The names of its query fields. */
+  query: string[];
   json?: unknown;
 }
 
 const BODIES: Readonly<Record<string, unknown>> = {
-  onboardExporter: { name: 'Other', email: 'other@x.example', username: 'u', password: 'Secret#1' },
   changeExporter: { name: 'Other name' },
   renewCredentials: { username: KAVERI.username, password: KAVERI.password },
   resolveFiling: { as: 'not-filed', note: 'x' },
@@ -17,25 +18,40 @@ const BODIES: Readonly<Record<string, unknown>> = {
   acknowledgeFinding: { note: 'x' },
 };
 
+/** What stands in paths and bodies. */
+export interface Names {
+  exporter: string;
+  email: string;
+  filing: string;
+  number: string;
+  id: string;
+}
+
+const NAMES: Names = { exporter: KAVERI.email, email: 'other@x.example', filing: 'NONE', number: 'EBRC1', id: '1' };
+
 /** @param given what stands in paths, and the message of what is filed or checked */
-export async function everyRoute(stage: DoorStage, given: { filing: string; message: unknown }): Promise<Named[]> {
-  const { body } = await stage.ask<{ paths: Record<string, Record<string, { operationId: string }>> }>(
-    'GET',
-    '/v1/openapi.json',
-  );
-  const names: Record<string, string> = { exporter: KAVERI.email, filing: given.filing, number: 'EBRC1', id: '1' };
-  const message = { exporter: KAVERI.email, message: given.message };
+export async function everyRoute(
+  stage: DoorStage,
+  { message, reference = 'EVERY-1', ...given }: Partial<Names> & { message: unknown; reference?: string },
+): Promise<Named[]> {
+  type Operation = { operationId: string; parameters?: { name: string; in: string }[] };
+  const { body } = await stage.ask<{ paths: Record<string, Record<string, Operation>> }>('GET', '/v1/openapi.json');
+  const { exporter, email, ...names } = { ...NAMES, ...given };
   const own: Record<string, unknown> = {
     ...BODIES,
-    check: message,
-    file: { ...message, reference: 'EVERY-1' },
-    correctFiling: { message: given.message },
+    onboardExporter: { name: 'Other', email, username: 'u', password: 'Secret#1' },
+    check: { exporter, message },
+    file: { exporter, message, reference },
+    reconcile: { exporter },
+    correctFiling: { message },
   };
+  const inPaths: Record<string, string> = { exporter, ...names };
   return Object.entries(body.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { operationId: name }]) => ({
+    Object.entries(methods).map(([method, { operationId: name, parameters = [] }]) => ({
       name,
       method: method.toUpperCase(),
-      path: path.replace(/\{(\w+)\}/g, (_, each: string) => encodeURIComponent(names[each] ?? each)),
+      path: path.replace(/\{(\w+)\}/g, (_, each: string) => encodeURIComponent(inPaths[each] ?? each)),
+      query: parameters.filter((each) => each.in === 'query').map((each) => each.name),
       ...(method !== 'get' && { json: own[name] ?? {} }),
     })),
   );

@@ -104,15 +104,6 @@ describe('usage', () => {
     });
   });
 
-  it.each(['bash', 'zsh', 'fish'])(
-    'prints a script with which %s completes commands, options and values',
-    async (shell) => {
-      const { stdout, code } = await ebrc(['completion', shell]);
-      expect(code).toBe(0);
-      for (const word of ['acknowledge', 'outcome_unknown', 'search']) expect(stdout).toContain(word);
-    },
-  );
-
   it('ends with one line where the output cannot be written, and quietly where its reader has enough', async () => {
     const [full, closed] = await Promise.all(['>/dev/full', '| true'].map((to) => inShell(`"$@" --help ${to}`)));
     expect(full).toEqual({

@@ -87,7 +87,7 @@ it('finds a healthy installation healthy', async () => {
   ]);
   const { stdout } = await ebrc(['doctor'], { env });
   expect(stdout).toMatch(/workers\tok/);
-  expect(stdout).toMatch(/payloads\tok\tresults are encrypted; inputs in plain text are taken/);
+  expect(stdout).toMatch(/payloads\tok\tresults are encrypted; plain text is taken/);
 });
 
 it.each<[string, Record<string, string>, RegExp]>([
@@ -156,7 +156,7 @@ it('names a database without tables, and one whose user may not write', async ()
     const url = new URL(database.url);
     [url.username, url.password] = [user, 'hunter2'];
     const rights = (await wrongBesidesTemporal({ DATABASE_URL: url.href })).find(({ check }) => check === 'rights');
-    expect(rights?.message).toMatch(/cannot be read and written: .*vault_secrets/);
+    expect(rights?.message).toMatch(/lacks rights on these tables: .*vault_secrets/);
   } finally {
     await database.pool.query(`DROP OWNED BY ${user}; DROP ROLE ${user}`);
     await empty.drop();

@@ -13,7 +13,7 @@ import type { Mode } from '../../domain/names';
 import { counted } from '../../domain/text';
 import { saveCertificates, vanishedCertificates } from '../../ledger/certificates/certificates';
 import { callableClients, type Company } from '../../ledger/exporters/exporters';
-import { learnLate, type Reopened } from '../../ledger/filings/late';
+import { learnLate, type Reopened } from '../../ledger/attempts/late';
 import { withTransaction } from '../../ledger/pool';
 import { endReading, lastWholeReading, readClock } from '../../ledger/readings';
 import { judgeVanished } from '../../ledger/reconciliation/vanished';

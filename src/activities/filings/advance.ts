@@ -71,7 +71,9 @@ async function open(deps: Deps, args: AdvanceArgs, workflowId: string, runId: st
   if (opened.outcome === 'recorded') deps.logger.info({ filingId: opened.filingId, workflowId }, 'filing recorded');
   if (opened.outcome === 'recorded' || opened.outcome === 'standing') return opened.filingId;
   if (opened.outcome === 'refused') {
-    return withoutFiling(deps, args, { do: 'end' }, await refusedResult(pool, { workflowId, input, ...opened }));
+    // What may have been sent is not forgotten because somebody took its mapping while the ledger lacked it.
+    const next: Next = args.told?.lost ? waitFor('Wait for the ledger to have the filing') : { do: 'end' };
+    return withoutFiling(deps, args, next, await refusedResult(pool, { workflowId, input, ...opened }));
   }
   const nothing = await refusedResult(pool, { workflowId, input, findings: [] });
   const { failure, called } = args;

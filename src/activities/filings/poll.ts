@@ -1,6 +1,6 @@
 import { ApiError } from '../../api/errors/api-error';
 import { pollDelayMs } from '../../domain/filing/poll-times';
-import { readOpenRequests, storeRecord, type OpenRequest } from '../../ledger/filings/records';
+import { readOpenRequests, storeRecord, type OpenRequest } from '../../ledger/attempts/records';
 import { withTransaction } from '../../ledger/pool';
 import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';

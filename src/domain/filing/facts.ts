@@ -30,6 +30,8 @@ export interface AttemptFacts {
   requestId: string | null;
   /** The service denies the request, or reports it Errored without a list, or acknowledged it as Failed. */
   denied: boolean;
+  /** The service does not list the request, and never did. */
+  unlisted: boolean;
   /** The authority is done with its request, although rows may lack their certificates' details; since when. */
   doneAt: number | null;
   /** When the names of its evidence were last written; null: never. */

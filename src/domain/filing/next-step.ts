@@ -140,11 +140,14 @@ function follow(f: Facts, attempt: AttemptFacts): Decided {
     return { ...stay(state, gather(f, attempt), text), attention: asked || overdue ? askAbout(attempt) : null, asked };
   }
   const until = filing.dueAt ?? f.now + LOOK_AGAIN_MS;
-  return stay(
+  const followed = stay(
     'processing',
     { do: 'poll', until, summary: `Follow request ${attempt.requestId ?? ''}` },
     `${request} is followed`,
   );
+  if (!attempt.unlisted) return followed;
+  const attention = `${request} is not known to the service: it, or whoever answered for it, may be wrong. Look at the portal; it is asked for until it counts as denied.`;
+  return { ...followed, attention };
 }
 
 /** Every row has its outcome: fetch the PDFs, but do not wait for them beyond the overdue time. */

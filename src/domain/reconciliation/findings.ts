@@ -128,7 +128,7 @@ export interface FindingView {
   theirs: Record<string, unknown> | null;
   amount: string | null;
   currency: string | null;
-  /** The reason, with near matches. */
+  /** Why. */
   reason: string | null;
   ageDays: number;
   firstSeenAt: string;

@@ -11,15 +11,15 @@ import { hasErrors } from '../../domain/rules/finding';
 import { withTransaction } from '../pool';
 import { doubtLedger, readLedgerTime } from '../time';
 import { assignIec } from './check';
-import { insertUnknown, noteSilent, readAttempts, type AttemptRow } from './attempts';
-import { carryOutDecisions } from './decisions';
+import { insertUnknown, noteSilent, readAttempts, type AttemptRow } from '../attempts/attempts';
+import { carryOutDecisions } from '../decisions/decisions';
 import { readFacts, type DecidingSettings } from './facts';
-import { applyRecords } from './follow';
+import { applyRecords } from '../attempts/follow';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
 import { addEvent, moveFiling } from './move';
 import { storePause, type CallFailure } from './pauses';
 import { check, refuseFiling, reserve } from './prepare';
-import { applyReadings } from './settle';
+import { applyReadings } from '../attempts/settle';
 
 export type { CallFailure };
 
@@ -164,10 +164,14 @@ const isOfAnotherRun = (filing: LockedFiling, { run, continues }: Asking): boole
 
 const mayBeFiled = ({ verdict }: AttemptRow): boolean => ['sending', 'unknown', 'accepted'].includes(verdict);
 
-/** The run and epoch of the last move. A run that was never told to send does not take over another epoch's filing. */
-async function noteRun(client: pg.PoolClient, filing: LockedFiling, { run }: Asking, told: Told | null): Promise<void> {
+/**
+ * The run and epoch of the last move. A run that was never told to send does not take over another epoch's filing of
+ * another chain.
+ */
+async function noteRun(client: pg.PoolClient, filing: LockedFiling, asking: Asking, told: Told | null): Promise<void> {
+  const { run } = asking;
   if (filing.run === run && filing.epoch === filing.epochNow) return;
-  if (filing.run !== null && filing.run !== run && filing.epoch !== filing.epochNow && told === null) return;
+  if (isOfAnotherRun(filing, asking) && filing.epoch !== filing.epochNow && told === null) return;
   await client.query('UPDATE filings SET run = $2, epoch = $3 WHERE filing_id = $1', [
     filing.filingId,
     run,

@@ -4,9 +4,9 @@ import type { RowState, Verdict } from '../../domain/filing/states';
 import { isOutage } from '../../domain/filing/verdicts';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import { ANSWER_MARGIN_MS } from './attempts';
+import { ANSWER_MARGIN_MS } from '../attempts/attempts';
 import type { LockedFiling } from './lock';
-import { standsAgainst } from './send-conditions';
+import { standsAgainst } from '../attempts/send-conditions';
 
 /** The settings of a worker that decisions depend on. */
 export interface DecidingSettings {
@@ -37,6 +37,7 @@ interface AttemptRead {
   answerBy: number;
   requestId: string | null;
   denied: boolean;
+  unlisted: boolean;
   doneAt: number | null;
   judgedAt: number | null;
   evidence: string[];
@@ -114,6 +115,7 @@ async function readAttemptFacts(
             request_id AS "requestId", ${MS('ended_at')} AS "doneAt", ${MS('judged_at')} AS "judgedAt",
             denied_since IS NOT NULL AND (lower(trim(coalesce(ack_status, ''))) = 'failed'
               OR denied_since + greatest(settle_ms, $2) * interval '1 ms' <= clock_timestamp()) AS denied,
+            denied_since IS NOT NULL AND record IS NULL AS unlisted,
             coalesce((SELECT array_agg(n) FROM jsonb_array_elements_text(evidence -> 'names') AS n), '{}') AS evidence,
             request_id IS NOT NULL AND ended_at IS NULL AS open
        FROM attempts a WHERE filing_id = $1 ORDER BY number`,

@@ -58,10 +58,10 @@ export async function endSessionsOf(db: Queryable, principalId: string): Promise
 }
 
 export interface PagesLook {
-  /** Secrets of sessions that are valid now. */
-  valid: ReadonlySet<string>;
+  /** The sessions that are valid now, by their secrets: ids of the exporters that each may see; null: all. */
+  sessions: ReadonlyMap<string, readonly string[] | null>;
   /** For each filing, and for `needs-you`: a text that is another one as soon as something changed. */
-  versions: ReadonlyMap<string, string>;
+  versions: ReadonlyMap<string, { version: string; exporterId: string | null }>;
 }
 
 /** SQL: the version of filing `f`. */
@@ -80,13 +80,17 @@ export async function lookForPages(
   { mode, secrets, about }: { mode: Mode; secrets: readonly string[]; about: readonly string[] },
 ): Promise<PagesLook> {
   const hashes = new Map(secrets.map((secret) => [hashOf(secret).toString('hex'), secret]));
-  const { rows } = await db.query<{ kind: string; key: string; version: string }>(
-    `SELECT 'session' AS kind, encode(s.session_hash, 'hex') AS key, '' AS version ${VALID}
-     UNION ALL SELECT 'filing', f.filing_id, ${VERSION} FROM filings f WHERE f.filing_id = ANY($3) AND f.mode = $2
-     UNION ALL SELECT 'needs', '${NEEDS_YOU}', (${NEEDS}) WHERE '${NEEDS_YOU}' = ANY($3)`,
+  const { rows } = await db.query<{ key: string; version: string | null; exporters: string[] | null }>(
+    `SELECT encode(s.session_hash, 'hex') AS key, NULL AS version, p.exporters ${VALID}
+     UNION ALL SELECT f.filing_id, ${VERSION}, ARRAY[lower(f.exporter_id)] FROM filings f WHERE f.filing_id = ANY($3) AND f.mode = $2
+     UNION ALL SELECT '${NEEDS_YOU}', (${NEEDS}), NULL WHERE '${NEEDS_YOU}' = ANY($3)`,
     [[...hashes.keys()].map((hash) => Buffer.from(hash, 'hex')), mode, about],
   );
-  const valid = rows.flatMap(({ kind, key }) => (kind === 'session' ? (hashes.get(key) ?? []) : []));
-  const versions = rows.flatMap(({ kind, key, version }) => (kind === 'session' ? [] : [[key, version] as const]));
-  return { valid: new Set(valid), versions: new Map(versions) };
+  const sessions = new Map<string, string[] | null>();
+  const versions = new Map<string, { version: string; exporterId: string | null }>();
+  for (const { key, version, exporters } of rows) {
+    if (version === null) sessions.set(hashes.get(key) ?? '', exporters);
+    else versions.set(key, { version, exporterId: exporters?.[0] ?? null });
+  }
+  return { sessions, versions };
 }

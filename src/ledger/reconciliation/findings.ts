@@ -1,11 +1,10 @@
-/** Findings of a comparison: merged with the open ones, explained, and listed for repair. */
+/** Findings of a comparison: merged with the open ones, and listed for repair. */
 import {
   isOfCompany,
   kindsOfChecks,
   type FindingKind,
   type ReconcileCheck,
 } from '../../domain/reconciliation/findings';
-import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import type { Mode } from '../../domain/names';
 import type { Company } from '../exporters/exporters';
 import { SAME_AS_ACKNOWLEDGED } from '../findings';
@@ -74,49 +73,6 @@ export async function repairable(
       WHERE mode = $1 AND iec = $2 AND closed_at IS NULL AND kind IN ('pdf_missing', 'pdf_damaged')
       ORDER BY first_seen_at, finding_id LIMIT $3`,
     [mode, iec, limit],
-  );
-  return rows;
-}
-
-const NEAR_MATCHES = 2_000;
-
-/** Adds to each finding about a certificate that is nobody's the rows of ours that nearly match it. */
-export async function explainNearMatches(db: Queryable, { mode, iec }: { mode: Mode; iec: string }): Promise<void> {
-  const sides = await readUnmatched(db, { mode, iec });
-  const near = nearMatcher(sides.filter(({ side }) => side === 'ours'));
-  const reasons = sides
-    .filter(({ side }) => side === 'theirs')
-    .flatMap((theirs) => {
-      const matches = near(theirs);
-      if (matches.length === 0) return [];
-      const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
-      return [{ id: theirs.id, reason: `no row of ours matches in every field; near matches: ${text}` }];
-    });
-  if (reasons.length === 0) return;
-  await db.query(
-    `UPDATE findings f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
-      WHERE f.finding_id = r.id`,
-    [JSON.stringify(reasons)],
-  );
-}
-
-/** Certificates and rows of a company without each other, at most {@link NEAR_MATCHES} of each side. */
-async function readUnmatched(
-  db: Queryable,
-  { mode, iec }: { mode: Mode; iec: string },
-): Promise<(NearSide & { side: 'ours' | 'theirs' })[]> {
-  const { rows } = await db.query<NearSide & { side: 'ours' | 'theirs' }>(
-    `(SELECT 'theirs' AS side, finding_id::text AS id, theirs->>'document' AS document, theirs->>'documentDate' AS date,
-             theirs->>'amount' AS amount, theirs->>'currency' AS currency
-        FROM findings WHERE mode = $1 AND iec = $2 AND closed_at IS NULL AND kind = 'theirs_not_ours' AND ours IS NULL LIMIT $3)
-     UNION ALL
-     (SELECT 'ours', r.filing_id || ' row ' || r.source_row, r.mapping->>'sbCumInvoiceNumber', r.mapping->>'sbCumInvoiceDate',
-             r.amount::text, r.currency
-        FROM filing_rows r
-       WHERE r.mode = $1 AND r.iec = $2 AND (r.state IN ('planned', 'sent')
-          OR EXISTS (SELECT FROM findings o WHERE o.mode = $1 AND o.iec = $2 AND o.closed_at IS NULL AND o.kind = 'ours_not_theirs'
-               AND o.ebrc_number = r.ebrc_number)) LIMIT $3)`,
-    [mode, iec, NEAR_MATCHES],
   );
   return rows;
 }

@@ -98,11 +98,8 @@ export async function handIn(
 
 /** Removes credentials that were handed in and not assigned. @returns whether there were any */
 export async function discard(db: Queryable, secretRef: string): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `DELETE FROM vault_secrets WHERE secret_ref::text = lower($1) AND purpose = 'submission'`,
-    [secretRef],
-  );
-  return rowCount === 1;
+  const { rows } = await db.query<{ gone: boolean }>('SELECT discard_submission($1) AS gone', [secretRef]);
+  return rows[0]?.gone ?? false;
 }
 
 /** Seals to the first key and opens with all, so that keys can be rotated. A secret opens only in its own row. */

@@ -74,6 +74,9 @@ export const paging = { cursor: cursorText.optional().describe('`next` of the pa
 export const listOf = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), next: z.string().nullable().describe('the cursor of the next page; null: none') });
 
+export const badCursor = (field: string) =>
+  badRequest('bad_cursor', `${field} is no cursor of this list; allowed: \`next\` of the page before.`, field);
+
 /** Encodes marks as an opaque cursor. */
 export const asCursor = (marks: unknown): string => Buffer.from(JSON.stringify(marks)).toString('base64url');
 
@@ -84,7 +87,7 @@ export function readCursor<T extends z.ZodType>(cursor: string | undefined, form
     const storable = (_: string, mark: unknown) => (typeof mark === 'string' && !isStorable(mark) ? undefined : mark);
     return form.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString(), storable));
   } catch {
-    throw badRequest('bad_cursor', 'cursor is no cursor of this list; allowed: `next` of the page before.', 'cursor');
+    throw badCursor('cursor');
   }
 }
 

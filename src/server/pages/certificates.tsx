@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import { certificatesCsv } from '../../starter/export-certificates';
 import { asCursor, readCursor, visible } from '../http/fields';
-import { pdfOf, visibleCertificate } from '../views/documents';
+import { asSeenBy, pdfOf, visibleCertificate } from '../views/documents';
 import { Layout } from './layout';
 import { amountShown, dayShown } from '../views/words';
 import { addPage, type PageServer, type Viewer } from './page';
@@ -24,14 +24,15 @@ export function addCertificatePages(server: PageServer): void {
   const { deps } = server.door;
   const { pool, mode } = deps;
 
-  const read = (viewer: Pick<Viewer, 'principal'>, { document, number, cursor }: Search, limit: number) => {
+  const read = async (viewer: Pick<Viewer, 'principal'>, { document, number, cursor }: Search, limit: number) => {
     const [seenAt, eBRCNumber] = readCursor(cursor, MARK) ?? [];
-    return pageOfCertificates(pool, {
+    const found = await pageOfCertificates(pool, {
       ...{ mode, exporters: viewer.principal.exporters, limit },
       document: document || undefined,
       eBRCNumber: number || undefined,
       after: seenAt !== undefined && eBRCNumber !== undefined ? { seenAt, eBRCNumber } : undefined,
     });
+    return found.map((certificate) => asSeenBy(viewer.principal, certificate));
   };
 
   addPage(server, {
@@ -97,7 +98,7 @@ const CertificatesPage = ({ viewer, found, query, next }: Shown): JSX.Element =>
         ...[eBRCNumber, dayShown(certificate.eBRCDate), certificate.eBRCStatus, certificate.sbCumInvoiceNumber],
         certificate.irmNumber,
         amountShown(certificate.realisedValueFCC, certificate.currencyCode, viewer.grouping),
-        reference === null ? 'not ours' : { safe: <Link href={filingHref(reference)} text={reference} /> },
+        reference === null ? 'none of yours' : { safe: <Link href={filingHref(reference)} text={reference} /> },
         document === null ? 'not stored yet' : { safe: <Link href={pdfHref(eBRCNumber)} text="PDF" /> },
       ])}
     />

@@ -118,7 +118,7 @@ const NeedsYouPage = (props: { viewer: Viewer; groups: Group[]; found: FindingVi
           </p>
         </Section>
       )}
-      <Live href="/" about={NEEDS_YOU} seen={seen} parts={['needs']} />
+      {viewer.principal.exporters === null && <Live href="/" about={NEEDS_YOU} seen={seen} parts={['needs']} />}
     </Layout>
   );
 };

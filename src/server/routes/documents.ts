@@ -1,11 +1,12 @@
 /** Certificates with their PDFs, and the workbooks and evidence of filings. */
 import { z } from 'zod';
 import { dateText } from '../../domain/dates';
+import type { Principal } from '../../domain/principal';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import { visibleExporter, visibleFiling } from '../access/scope';
 import { addRoute, type Call, type Door, type Registrar } from '../http/route';
 import { exporterName, FILING_DATE, filingName, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
-import { bundleOf, pdfOf, visibleCertificate, WORKBOOK, workbookOf } from '../views/documents';
+import { asSeenBy, bundleOf, pdfOf, visibleCertificate, WORKBOOK, workbookOf } from '../views/documents';
 
 const CERTIFICATE = z.object({ number: visible(100).describe('an eBRC number') });
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(200)]);
@@ -61,7 +62,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
         limit: limit + 1,
       });
       const { items, next } = pageOf(read, limit, (last) => [last.mark, last.eBRCNumber]);
-      return { body: { items: items.map(certificateBody), next } };
+      return { body: { items: items.map((item) => certificateBody(principal, item)), next } };
     },
   });
 
@@ -71,7 +72,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
     summary: 'A certificate',
     params: CERTIFICATE,
     answers: { 200: { description: 'The certificate', schema: certificateSchema } },
-    handle: async (call) => ({ body: certificateBody(await certificateOf(call)) }),
+    handle: async (call) => ({ body: certificateBody(call.principal, await certificateOf(call)) }),
   });
 
   addRoute(registrar, {
@@ -113,8 +114,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
   });
 }
 
-const certificateBody = ({ archivedAt, mark: _, eBRCDate, ...certificate }: PagedCertificate) => ({
-  ...certificate,
-  eBRCDate: dateText(eBRCDate),
-  archivedAt: archivedAt?.toISOString() ?? null,
-});
+function certificateBody(principal: Principal, found: PagedCertificate) {
+  const { archivedAt, mark: _, eBRCDate, ...certificate } = asSeenBy(principal, found);
+  return { ...certificate, eBRCDate: dateText(eBRCDate), archivedAt: archivedAt?.toISOString() ?? null };
+}

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { feedEnd, readFeed, type FeedEvent, type FeedMark } from '../../ledger/events';
 import { EVENT_DAYS } from '../../ledger/retention';
-import { openMark, sealMark } from '../http/feed-cursor';
+import { openMark, sealMark } from '../http/sealed-cursor';
 import { cursorText, pageSize } from '../http/fields';
 import { callerGone, Problem } from '../http/problem';
 import { addRoute, type Door, type Registrar } from '../http/route';

@@ -5,10 +5,11 @@ import { fileInput } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
 import { FILING_STATES } from '../../domain/filing/states';
 import { MAX_FILINGS_OF_REFERENCE } from '../../domain/names';
-import { eventsPage } from '../../ledger/filings/events';
-import { listFilings } from '../../ledger/filings/lists';
-import { readCursor as readRowCursor, rowsPage } from '../../ledger/filings/rows';
-import { readFilingView } from '../../ledger/filings/views';
+import { feedEnd } from '../../ledger/events';
+import { eventsPage } from '../../ledger/views/events';
+import { listFilings } from '../../ledger/views/lists';
+import { readCursor as readRowCursor, rowsPage } from '../../ledger/views/rows';
+import { readFilingView } from '../../ledger/views/views';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
 import { visibleExporter, visibleFiling } from '../access/scope';
@@ -16,6 +17,7 @@ import { callerGone, unavailable } from '../http/problem';
 import { addRoute, type Call, type Door, type Registrar } from '../http/route';
 import {
   asCursor,
+  badCursor,
   exporterName,
   FILING_DATE,
   filingName,
@@ -27,6 +29,7 @@ import {
   visible,
 } from '../http/fields';
 import { fileAs } from '../views/file';
+import { openMark, sealMark } from '../http/sealed-cursor';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema } from '../http/filing-source';
@@ -69,7 +72,7 @@ const rowSchema = z.object({
 });
 
 const eventSchema = z.object({
-  id: z.string(),
+  id: z.string().describe('the same as in GET /v1/events, where it is in the feed'),
   filingId: z.string(),
   n: z.number().int(),
   at: z.string(),
@@ -197,9 +200,11 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     answers: { 200: { description: 'Events of the whole reference', schema: listOf(eventSchema) } },
     async handle({ principal, params, query: { cursor, limit, n } }) {
       const scope = await scopeOf(principal, params.filing, n);
-      const after = readCursor(cursor, z.string().regex(/^\d{1,18}$/));
+      const { epoch } = await feedEnd(pool);
+      const after = cursor === undefined ? undefined : openMark(cursor, epoch, 'cursor')?.position;
+      if (cursor !== undefined && after === undefined) throw badCursor('cursor');
       const { items, next } = await eventsPage(pool, { ...scope, ...(after && { after }), limit });
-      return { body: { items, next: next && asCursor(next) } };
+      return { body: { items, next: next && sealMark({ epoch, position: next }) } };
     },
   });
 

@@ -6,10 +6,11 @@ import type { Principal } from '../../domain/principal';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import type { FilingRecord } from '../../ledger/filings/filing';
 import { readInputHead } from '../../ledger/filings/inputs';
-import { rowsOf, type Scope } from '../../ledger/filings/rows';
+import { rowsOf, type Scope } from '../../ledger/views/rows';
 import type { EbrcClientDependencies, LedgerDependencies } from '../../starter/dependencies';
 import { fileNamePart } from '../../starter/export-certificates';
 import { evidenceBundle } from '../../starter/filings/evidence';
+import { maySee } from '../access/scope';
 import { notFound } from '../http/problem';
 
 type Stored = Pick<EbrcClientDependencies, 'pool' | 'documents' | 'mode'>;
@@ -41,6 +42,10 @@ export async function visibleCertificate(
   if (found) return found;
   throw notFound('unknown_certificate', `There is no certificate ${eBRCNumber} in ${mode} mode.`);
 }
+
+/** A certificate for a principal. Clients of one company share theirs, but not what each filed. */
+export const asSeenBy = <T extends PagedCertificate>(principal: Principal, certificate: T): T =>
+  maySee(principal, certificate.exporterId) ? certificate : { ...certificate, filingId: null, reference: null };
 
 /** The PDF of a certificate; 304 for a caller that has it. @throws Problem 404 */
 export async function pdfOf(

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { DocumentError, documentName, readWithHash, type DocumentStore } from '../../documents/stored-document';
 import type { Principal } from '../../domain/principal';
 import { filingOfReference } from '../../ledger/filings/filing';
-import { RefusedError } from '../../starter/errors';
 import { fileFile, type FileRequest } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { maySee } from '../access/scope';
@@ -16,20 +15,27 @@ export async function fileAs(
   principal: Principal,
   request: FileRequest & { exporter: string; reference: string },
 ): Promise<FilingOutcome> {
-  const { pool, mode } = door.deps;
-  const { exporter, reference, n = 1 } = request;
-  const standing = await filingOfReference(pool, { mode, reference, n });
-  return fileFile({ ...depsFor(door, exporter), principal }, request).catch((error: unknown) => {
-    throw standing && !maySee(principal, standing.exporterId) ? hiddenHolder(error) : error;
+  const { exporter, reference } = request;
+  await refuseHiddenHolder(door.deps, principal, reference);
+  return fileFile({ ...depsFor(door, exporter), principal }, request).catch(async (error: unknown) => {
+    // It may have been filed by another exporter meanwhile.
+    await refuseHiddenHolder(door.deps, principal, reference);
+    throw error;
   });
 }
 
-/** Codes that reveal the reference's holder. A caller that may not see the holder only learns that it is taken. */
-const REVEALING_CODES = ['reference_taken', 'exporter_differs', 'wrong_number', 'not_correctable'];
-
-function hiddenHolder(error: unknown): unknown {
-  if (!(error instanceof RefusedError) || !REVEALING_CODES.includes(error.errors[0]?.code ?? '')) return error;
-  return new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
+/**
+ * Refuses a reference that another exporter's filings have, whatever their numbers and content: what the caller may not
+ * see tells it nothing but that the reference is taken. @throws Problem
+ */
+async function refuseHiddenHolder(
+  { pool, mode }: Door['deps'],
+  principal: Principal,
+  reference: string,
+): Promise<void> {
+  const holder = await filingOfReference(pool, { mode, reference });
+  if (holder && !maySee(principal, holder.exporterId))
+    throw new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
 }
 
 /** The key of a workbook that was handed in. It is made of who did so, who alone finds it again. */

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { FILING_STATES } from '../../domain/filing/states';
 import type { FilingSummary } from '../../domain/filing/view';
 import { getFiling, type FilingRecord } from '../../ledger/filings/filing';
-import { summaryOf } from '../../ledger/filings/lists';
-import { countRows } from '../../ledger/filings/rows';
-import { evidenceNames } from '../../ledger/filings/views';
+import { summaryOf } from '../../ledger/views/lists';
+import { countRows } from '../../ledger/views/rows';
+import { evidenceNames } from '../../ledger/views/views';
 import type { EbrcReaderDependencies } from '../../starter/dependencies';
 import { findingsInApiTerms, inApiTerms } from '../http/problem';
 

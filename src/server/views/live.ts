@@ -28,17 +28,21 @@ export function createLiveParts({ pool, mode }: LedgerDependencies): LiveParts {
   const watch = createWatch<LiveWait>(1_000, async (waiting) => {
     const secrets = [...new Set(waiting.map(({ secret }) => secret))];
     const about = [...new Set(waiting.map((each) => each.about))];
-    const { valid, versions } = await lookForPages(pool, { mode, secrets, about });
+    const { sessions, versions } = await lookForPages(pool, { mode, secrets, about });
     return (each) => {
-      each.over = !valid.has(each.secret);
-      return each.over || versions.get(each.about) !== each.seen;
+      const exporters = sessions.get(each.secret);
+      each.over = exporters === undefined;
+      const { version, exporterId = null } = versions.get(each.about) ?? {};
+      // Who sees some exporters only is told nothing of the others, not even that something happened.
+      const sees = !exporters || (exporterId !== null && exporters.includes(exporterId));
+      return each.over || (sees && version !== each.seen);
     };
   });
   return {
     watch,
     async versionOf(about) {
       const { versions } = await lookForPages(pool, { mode, secrets: [], about: [about] });
-      return versions.get(about) ?? '';
+      return versions.get(about)?.version ?? '';
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Filings that need somebody, by what is asked. */
 import type { FilingSummary } from '../../domain/filing/view';
-import { listFilings } from '../../ledger/filings/lists';
+import { listFilings } from '../../ledger/views/lists';
 import type { LedgerDependencies } from '../../starter/dependencies';
 
 /** Most entries of each group; the others come up as these are done. */

@@ -1,7 +1,6 @@
 import { type Argument, Command, CommanderError, Help, Option } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions, type Bind } from './context';
-import { addCompletionCommand } from './commands/operations/completion';
 import { addCodecServerCommand, addSandboxCommand, addServeCommand } from './commands/operations/serve';
 import { addCheckCommand, addCorrectCommand, addFileCommand, addTemplateCommand } from './commands/filings/file';
 import { addCredentialsCommand, addOnboardCommand } from './commands/exporters/onboard';
@@ -166,7 +165,6 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addDeployCommand,
     addCodecServerCommand,
     addSandboxCommand,
-    addCompletionCommand,
   ],
 };
 

@@ -71,7 +71,7 @@ function configurationChecks(env: Environment | undefined): CheckResult[] {
     { check: 'encryption key', ok: true, message: keys, advice: config.warnings[0] ?? null },
     fine(
       'payloads',
-      `${config.payloadKeys.length > 0 ? 'results are encrypted' : 'nothing is encrypted'}; inputs in plain text are taken`,
+      `${config.payloadKeys.length > 0 ? 'results are encrypted' : 'nothing is encrypted'}; plain text is ${config.payloads === 'any' ? 'taken' : 'refused'}`,
     ),
   ];
 }

@@ -71,16 +71,17 @@ async function checkSchema(pool: pg.Pool): Promise<CheckResult> {
 
 async function checkRights(pool: pg.Pool): Promise<CheckResult> {
   const tables = await tablesWithoutRights(pool);
-  if (tables.length === 0) return fine('rights', 'every table can be read and written');
-  const advice = 'Grant SELECT, INSERT, UPDATE and DELETE on all tables to the user of DATABASE_URL.';
-  return wrong('rights', `these tables cannot be read and written: ${tables.join(', ')}`, advice);
+  if (tables.length === 0) return fine('rights', 'every table can be used as a worker needs it');
+  const advice =
+    'Make the user of DATABASE_URL a member of ebrc_run, and run `ebrc ledger migrate` as the owner of the ledger.';
+  return wrong('rights', `the user lacks rights on these tables: ${tables.join(', ')}`, advice);
 }
 
 async function checkPrivileges(pool: pg.Pool): Promise<CheckResult> {
   const { user, mayChangeAll } = await readLoginFacts(pool);
   if (!mayChangeAll) return fine('privileges', `${user} may do what a worker needs, and no more`);
   const message = `${user} has every right of the ledger's owner, evidence and principals included`;
-  const advice = 'Give workers and the HTTP API a user in ebrc_run: "Roles" in docs/operations.md.';
+  const advice = 'Give workers a user in ebrc_run, the HTTP API one in ebrc_serve: "Roles" in docs/operations.md.';
   return wrong('privileges', message, advice);
 }
 

@@ -16,7 +16,7 @@ const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and i
 
 /** Checks Temporal: reachable, namespace, search attributes, and workers on every queue. */
 export async function temporalChecks(
-  config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue' | 'extraction'>,
+  config: Pick<Config, 'temporal' | 'payloadKeys' | 'payloads' | 'taskQueue' | 'extraction'>,
   mode?: Mode,
   planned?: { mode: Mode; schedules: string },
   connectWithinMs?: number,

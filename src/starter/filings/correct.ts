@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { warningAt, type Finding } from '../../domain/rules/finding';
 import { correctionsUnder, needFiling, type FilingRecord } from '../../ledger/filings/filing';
 import { contentHashOf } from '../../ledger/filings/inputs';
-import { rowsOfReference, type ReferenceRow } from '../../ledger/filings/rows';
+import { rowsOfReference, type ReferenceRow } from '../../ledger/views/rows';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal } from '../errors';
 import { filingOf, isWhole } from '../lookup';

@@ -1,10 +1,10 @@
 /** `ebrc approve`, `resolve` and `abandon`: the ledger decides, and the filing's run is woken. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NamedCertificate } from '../../domain/filing/decision';
-import { decide, WAITS_READING, type Decided } from '../../ledger/filings/decide';
-import type { Decision } from '../../ledger/filings/asked';
+import { decide, WAITS_READING, type Decided } from '../../ledger/decisions/decide';
+import type { Decision } from '../../ledger/decisions/asked';
 import { standingsOf, type FilingRecord } from '../../ledger/filings/filing';
-import { listFilings, type Mark } from '../../ledger/filings/lists';
+import { listFilings, type Mark } from '../../ledger/views/lists';
 import { pokeOrStart } from '../../temporal/runs';
 import type { EbrcClientDependencies } from '../dependencies';
 import { firstLine, refusal } from '../errors';

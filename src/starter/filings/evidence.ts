@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { DAY_MS } from '../../domain/dates';
 import { pushMessageOf } from '../../domain/filing/mapping';
 import { writeOutputFile, zipStream, type ZippedFile } from '../../documents/output-file';
-import { KEPT_DAYS, readBundle } from '../../ledger/filings/bundle';
+import { KEPT_DAYS, readBundle } from '../../ledger/views/bundle';
 import type { FilingRecord } from '../../ledger/filings/filing';
 import type { EbrcClientDependencies } from '../dependencies';
 import { fileNamePart } from '../export-certificates';

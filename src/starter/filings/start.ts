@@ -79,10 +79,15 @@ export async function startFiling(
   const started = { workflowId, mode, exporterId, reference, n };
   const isNew = await startWith(temporal, taskQueue, started, await inputOf(deps, filing, reference));
   const outcome = await followFiling(deps, started, options);
+  if (isNew && outcome.filing.filingId !== null) return outcome;
   // A run of somebody else was met, or the same request was made twice at once: what it recorded counts.
-  if (!isNew || outcome.filing.filingId === null) await recordedAs(deps, { reference, n, contentHash });
-  return outcome;
+  const standing = await recordedAs(deps, { reference, n, contentHash });
+  if (isNew || standing) return outcome;
+  // What it was refused for is its caller's to know.
+  return { ...outcome, filing: await viewOfResult(deps, null, started), waitsForPerson: false, notice: MET_ANOTHER };
 }
+
+const MET_ANOTHER = 'Another request under this reference was under way. Repeat yours: nothing is filed twice.';
 
 /** Answers what stands, from the ledger alone unless the caller waits. A run that was lost is started again. */
 async function repeated(

@@ -1,7 +1,7 @@
 /** Who may approve a filing, and how many persons it takes. */
 import { useTestDatabase } from '../../support/postgres';
 import { principalOf } from '../../support/principals';
-import { decide } from '../../../src/ledger/filings/decide';
+import { decide } from '../../../src/ledger/decisions/decide';
 import { removePrincipal } from '../../../src/ledger/principals/principals';
 import { daysAgo, issue, knowCompany, makeFiling, makeSent, say, standing, step, told } from './decision-support';
 

@@ -1,10 +1,10 @@
 /** Filings in the states in which persons decide about them, written straight into the ledger. */
 import type pg from 'pg';
 import { withTransaction } from '../../../src/ledger/pool';
-import { carryOutDecisions } from '../../../src/ledger/filings/decisions';
-import { decide, type Decided } from '../../../src/ledger/filings/decide';
-import type { Decision } from '../../../src/ledger/filings/asked';
-import type { DecisionSettings } from '../../../src/ledger/filings/in-question';
+import { carryOutDecisions } from '../../../src/ledger/decisions/decisions';
+import { decide, type Decided } from '../../../src/ledger/decisions/decide';
+import type { Decision } from '../../../src/ledger/decisions/asked';
+import type { DecisionSettings } from '../../../src/ledger/decisions/in-question';
 import { lockFiling, lockIrmsOf } from '../../../src/ledger/filings/lock';
 import { principalOf } from '../../support/principals';
 import { mapping } from '../../../dev/sample-mapping';

@@ -1,4 +1,4 @@
-import { applyRecords } from '../../../src/ledger/filings/follow';
+import { applyRecords } from '../../../src/ledger/attempts/follow';
 import { useTestDatabase } from '../../support/postgres';
 import { addAttempt, answered, eventsOf, findingsOf, rowsIn, sentFiling, statusOf, verdictsOf } from './in-doubt';
 import { irm, knowExporter, listCertificate, locked, newRows, readIrms } from './recording';

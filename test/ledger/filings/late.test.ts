@@ -1,4 +1,4 @@
-import { learnLate } from '../../../src/ledger/filings/late';
+import { learnLate } from '../../../src/ledger/attempts/late';
 import { withTransaction } from '../../../src/ledger/pool';
 import { useTestDatabase } from '../../support/postgres';
 import { findingsOf, rowsIn, sentFiling, verdictsOf, type Sent } from './in-doubt';

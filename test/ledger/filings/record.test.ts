@@ -30,6 +30,21 @@ const permit = (row: number, besides?: string[]) => ({
   allowDuplicate: [{ row, reason: 'meant', ...(besides && { besides }) }],
 });
 
+/** The approval policy of every exporter, with its record. */
+async function setPolicy(approval: 'required' | 'off'): Promise<void> {
+  await ledger.pool.query(
+    `INSERT INTO principals (mode, name, name_key, roles) VALUES ('test', 'one', 'one', '{admin}'), ('test', 'two', 'two', '{admin}')
+     ON CONFLICT DO NOTHING`,
+  );
+  await ledger.pool.query(
+    `INSERT INTO policy_changes (exporter_id, approval, changed_by, principal_id, second_id)
+     SELECT exporter_id, $1, 'one', one.principal_id, two.principal_id
+       FROM exporters, principals one, principals two WHERE one.name = 'one' AND two.name = 'two'`,
+    [approval],
+  );
+  await ledger.pool.query('UPDATE exporters SET requires_approval = $1', [approval === 'required']);
+}
+
 describe('a filing', () => {
   it('is recorded with its rows, its maker and its story', async () => {
     const filingId = await made(ledger, 'FIRST', newRows(2), { run: 'run-1' });
@@ -61,9 +76,9 @@ describe('a filing', () => {
     const approval = async (reference: string, more: More = {}) =>
       (await filingOf(await made(ledger, reference, newRows(), more))).approval;
     expect(await approval('ASKED', { approval: true })).toBe('maker');
-    await ledger.pool.query('UPDATE exporters SET requires_approval = true');
+    await setPolicy('required');
     expect(await approval('POLICY')).toBe('policy');
-    await ledger.pool.query('UPDATE exporters SET requires_approval = false');
+    await setPolicy('off');
   });
 });
 
@@ -190,9 +205,9 @@ describe('a permission', () => {
     expect(await outcome('PERMIT-2', one, permit(1, ['F-ANOTHER']))).toEqual([
       `error 1 mapping_held ${holder} 1=REASON`,
     ]);
-    await ledger.pool.query('UPDATE exporters SET requires_approval = true WHERE exporter_id = $1', [EXPORTER]);
+    await setPolicy('required');
     const second = await made(ledger, 'PERMIT-2', one, permit(1, [holder]));
-    await ledger.pool.query('UPDATE exporters SET requires_approval = false');
+    await setPolicy('off');
     expect(await storedRows(second)).toMatchObject([{ ordinal: 1, beside: [holder], reason: 'meant' }]);
     expect(await filingOf(second)).toMatchObject({ approval: 'duplicate', warnings: [{ code: 'mapping_held' }] });
   });

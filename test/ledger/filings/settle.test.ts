@@ -1,4 +1,4 @@
-import { applyReadings } from '../../../src/ledger/filings/settle';
+import { applyReadings } from '../../../src/ledger/attempts/settle';
 import { useTestDatabase } from '../../support/postgres';
 import {
   addAttempt,

@@ -1,11 +1,11 @@
 /** What is shown of a filing and of a whole reference. */
 import { useTestDatabase } from '../../support/postgres';
 import { actionsOf, waitingText } from '../../../src/domain/filing/view';
-import { eventsPage } from '../../../src/ledger/filings/events';
+import { eventsPage } from '../../../src/ledger/views/events';
 import { filingOfReference, findFiling, needFiling, standingsOf } from '../../../src/ledger/filings/filing';
-import { listFilings, markOf } from '../../../src/ledger/filings/lists';
-import { rowsPage } from '../../../src/ledger/filings/rows';
-import { readFilingView, readReferenceView } from '../../../src/ledger/filings/views';
+import { listFilings, markOf } from '../../../src/ledger/views/lists';
+import { rowsPage } from '../../../src/ledger/views/rows';
+import { readFilingView, readReferenceView } from '../../../src/ledger/views/views';
 import { issue, knowCompany, makeFiling, makeSent, say } from './decision-support';
 
 const database = useTestDatabase(({ pool }) => knowCompany(pool));

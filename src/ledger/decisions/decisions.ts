@@ -11,8 +11,8 @@ import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { certify, letGo, noteNotFiled } from './carry-out';
 import { approvalFacts, readQuestion, type DecisionSettings } from './in-question';
-import type { LockedFiling } from './lock';
-import { addEvent } from './move';
+import type { LockedFiling } from '../filings/lock';
+import { addEvent } from '../filings/move';
 
 /**
  * SQL: whether the person `p` of decision `d` counts as one of two: a principal now as then, still a checker, who may

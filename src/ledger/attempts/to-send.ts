@@ -1,7 +1,7 @@
 /** What an attempt sends. */
 import type { ExtraValues, Mapping } from '../../domain/filing/mapping';
 import type { Queryable } from '../pool';
-import { FilingMissing } from './lock';
+import { FilingMissing } from '../filings/lock';
 
 export interface ToSend {
   exporterId: string;

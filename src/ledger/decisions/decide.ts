@@ -10,8 +10,8 @@ import { withTransaction, type Queryable } from '../pool';
 import { ASKED, refuse, textOf, type Asked, type Decision, type Refusal } from './asked';
 import { carryOutDecisions, endDecisions, insertDecision, openDecisions } from './decisions';
 import type { DecisionSettings } from './in-question';
-import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
-import { addEvent } from './move';
+import { lockFiling, lockIrmsOf, type LockedFiling } from '../filings/lock';
+import { addEvent } from '../filings/move';
 
 export type Decided =
   /** `why`: what the decision still waits for. */

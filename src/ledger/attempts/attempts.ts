@@ -1,5 +1,6 @@
 /** Attempts after they began: the sender's own result, silence, and what the ledger lost. */
 import { speaksOfDuplicate } from '../../domain/filing/evidence';
+import { sameId } from '../../domain/identity';
 import { verdictOf, type SendResult } from '../../domain/filing/verdicts';
 import type { Finding } from '../../domain/rules/finding';
 import { errorAt, fieldOfAuthority } from '../../domain/rules/finding';
@@ -8,8 +9,8 @@ import type { Mode } from '../../domain/names';
 import { openFinding } from '../findings';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import { lockFiling, lockIrmsOf, FilingMissing, type LockedFiling } from './lock';
-import { addEvent, moveFiling } from './move';
+import { lockFiling, lockIrmsOf, FilingMissing, type LockedFiling } from '../filings/lock';
+import { addEvent, moveFiling } from '../filings/move';
 import { SETTLE_BEATS } from './send';
 
 /** What the service answered, complete but without secrets, as it is stored. */
@@ -69,11 +70,14 @@ export async function storeAnswer(
   }
   const taken = answer.requestId !== null && (await requestTaken(client, filing, n, answer.requestId));
   const request = taken ? null : answer.requestId;
+  // The service knows its request better than the person who named one: what that one came to is no longer of it.
+  const renamed = request !== null && attempt.requestId !== null && !sameId(request, attempt.requestId);
   await client.query(
     `UPDATE attempts SET answer = coalesce(answer, $3::jsonb), answer_status = coalesce(answer_status, $4),
-        answered_at = coalesce(answered_at, clock_timestamp()), request_id = coalesce(request_id, $5),
-        request_from = CASE WHEN request_id IS NULL AND $5::text IS NOT NULL THEN 'service' ELSE request_from END,
+        answered_at = coalesce(answered_at, clock_timestamp()), request_id = coalesce($5, request_id),
+        request_from = CASE WHEN $5::text IS NOT NULL THEN 'service' ELSE request_from END,
         dgft_ack_id = coalesce(dgft_ack_id, $6), ack_status = coalesce(ack_status, $7)
+        ${renamed ? ', record = NULL, record_at = NULL, polled_at = NULL, denied_since = NULL, ended_at = NULL' : ''}
       WHERE filing_id = $1 AND number = $2`,
     [filingId, n, JSON.stringify(answer), answer.status, request, answer.dgftAckId, answer.ackStatus],
   );
@@ -83,7 +87,8 @@ export async function storeAnswer(
     // A word that nothing was written counts for the sender's own attempt alone.
     if (proven !== 'not_sent' || attempt.sender === sender)
       await judge(client, filing, { n, verdict: proven, reason, answer });
-  } else if (attempt.verdict === 'not_filed' || attempt.verdict === 'not_sent') await learnLate(client, filing, n);
+  } else if (attempt.verdict !== 'refused' && (attempt.verdict !== 'accepted' || (await hasReleased(client, filingId))))
+    await learnLate(client, filing, n);
   return attempt.verdict !== 'sending';
 }
 
@@ -160,6 +165,12 @@ async function learnLate(client: Queryable, filing: LockedFiling, n: number): Pr
   const event = { kind: `${verdict}_late`, text: `attempt ${n} ${what} after all` };
   const state = request === null ? 'outcome_unknown' : 'processing';
   await moveFiling(client, filing, { state, attention: null, asked: false, event });
+}
+
+/** Whether rows of an accepted attempt were released: persons said that they were not filed with the others. */
+async function hasReleased(client: Queryable, filingId: string): Promise<boolean> {
+  const released = `SELECT FROM filing_rows WHERE filing_id = $1 AND state = 'released' LIMIT 1`;
+  return ((await client.query(released, [filingId])).rowCount ?? 0) > 0;
 }
 
 /** Whether an earlier attempt, of this filing or one that it corrects, was said not to be filed. */

@@ -1,7 +1,7 @@
 /** What stands against sending a filing: rule 4 of docs/protocol.md. */
 import type { Queryable } from '../pool';
 import { MS } from '../paging';
-import type { LockedFiling } from './lock';
+import type { LockedFiling } from '../filings/lock';
 
 /** Whether no row has the number of certificate `c`: it is nobody's. */
 export const IS_NOBODYS = `NOT EXISTS (SELECT FROM filing_rows o WHERE o.mode = c.mode AND o.iec = c.iec AND o.ebrc_number = c.ebrc_number)`;

@@ -3,7 +3,7 @@ import { actionsOf, waitingOf, type FilingSummary } from '../../domain/filing/vi
 import type { Mode } from '../../domain/names';
 import { Conditions, MICROSECONDS } from '../paging';
 import type { Queryable } from '../pool';
-import { FILING_RECORDS, NEEDS_ATTENTION, type FilingRecord } from './filing';
+import { FILING_RECORDS, NEEDS_ATTENTION, type FilingRecord } from '../filings/filing';
 import { countRows } from './rows';
 
 /** A filing's place in a list, for the page behind it. */

@@ -11,7 +11,7 @@ import { NEEDS_TOKEN, type Principal } from '../../domain/principal';
 import type { Queryable } from '../pool';
 import { abandonFiling, judgeNamed, nameRequest, type By } from './carry-out';
 import { approvalFacts, readQuestion, type DecisionSettings } from './in-question';
-import type { LockedFiling } from './lock';
+import type { LockedFiling } from '../filings/lock';
 
 /** What a person decides about a filing. */
 export interface Decision {
@@ -138,6 +138,12 @@ async function askedFiled(
 }
 
 async function askedToAbandon(client: Queryable, filing: LockedFiling): Promise<Asked | Refusal> {
+  // Its run alone knows what it was told to send since the ledger went back.
+  if (filing.epoch !== null && filing.epoch !== filing.epochNow) {
+    const why =
+      'the ledger may have gone back, and its run has not looked yet whether it was sent: see `ebrc ledger status`';
+    return refuse('abandon_refused', why);
+  }
   const { rows } = await client.query<{ attempt: number | null; certified: boolean }>(
     `SELECT (SELECT number FROM attempts WHERE filing_id = $1 AND verdict IN ('sending', 'unknown', 'accepted')) AS attempt,
             EXISTS (SELECT FROM filing_rows WHERE filing_id = $1 AND state IN ('sent', 'certified')) AS certified`,

@@ -2,7 +2,7 @@
 import type { Mode } from '../../domain/names';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import type { LockedFiling } from './lock';
+import type { LockedFiling } from '../filings/lock';
 
 /** SQL: the {@link RowFacts} of row `r`. */
 export const ROW_FACTS = `r.position, r.source_row AS "row", r.irm_key AS "irmKey", r.mapping ->> 'irmNumber' AS "irmNumber",

@@ -6,8 +6,8 @@ import { openFinding } from '../findings';
 import type { Queryable } from '../pool';
 import { holdAgain } from './attempts';
 import { CERTIFICATE, ROW_FACTS } from './certify';
-import { lockFiling, lockIrms } from './lock';
-import { moveFiling } from './move';
+import { lockFiling, lockIrms } from '../filings/lock';
+import { moveFiling } from '../filings/move';
 import { IS_NOBODYS } from './send-conditions';
 
 export interface Reopened {

@@ -7,8 +7,8 @@ import { counted } from '../../domain/text';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { CERTIFICATE, certifyRows, ROW_FACTS } from './certify';
-import type { LockedFiling } from './lock';
-import { addEvent } from './move';
+import type { LockedFiling } from '../filings/lock';
+import { addEvent } from '../filings/move';
 
 /** An attempt in doubt, with the newest readings of its company. */
 interface AttemptInDoubt extends Pick<

@@ -4,8 +4,8 @@ import { authorityErrors, type Finding } from '../../domain/rules/finding';
 import { HOUR_MS } from '../../domain/dates';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
-import { filingOfReference, getFiling, type FilingRecord } from './filing';
-import { againstSending } from './in-question';
+import { filingOfReference, getFiling, type FilingRecord } from '../filings/filing';
+import { againstSending } from '../decisions/in-question';
 import { summaryOf } from './lists';
 import { countsOf, rowsOf, type Scope } from './rows';
 

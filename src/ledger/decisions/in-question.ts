@@ -5,8 +5,8 @@ import { verdictOf, type SendResult } from '../../domain/filing/verdicts';
 import { HOUR_MS } from '../../domain/dates';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import type { LockedFiling } from './lock';
-import { standsAgainst, type Against } from './send-conditions';
+import type { LockedFiling } from '../filings/lock';
+import { standsAgainst, type Against } from '../attempts/send-conditions';
 
 /** Settings that decisions depend on. */
 export interface DecisionSettings {

@@ -2,8 +2,8 @@
 import { HOUR_MS } from '../../domain/dates';
 import type { LedgerTime } from '../../domain/filing/facts';
 import type { Queryable } from '../pool';
-import { lockFiling, lockIrmsOf, type LockedFiling } from './lock';
-import { addEvent } from './move';
+import { lockFiling, lockIrmsOf, type LockedFiling } from '../filings/lock';
+import { addEvent } from '../filings/move';
 import { lastWholeReading, standsAgainst } from './send-conditions';
 
 export interface Sender {
@@ -81,19 +81,24 @@ async function refusalOf(client: Queryable, filing: LockedFiling, { n, time }: S
   if (!filing.ledgerWhole) return 'the ledger went back';
   if (filing.epochNow !== time.epoch || filing.beat < time.beat)
     return 'the ledger went back since it was told to be sent';
-  const { rows } = await client.query<{ unplanned: number; holder: string | null; maybe: number | null; last: number }>(
+  const { rows } = await client.query<
+    Record<'holder' | 'corrected', string | null> & Record<'unplanned' | 'last', number> & { maybe: number | null }
+  >(
     `SELECT (SELECT count(*)::int FROM filing_rows WHERE filing_id = $1 AND state <> 'planned') AS unplanned,
             (SELECT min(o.filing_id) FROM filing_rows r JOIN filing_rows o ON o.fingerprint = r.fingerprint AND o.held
                AND o.filing_id <> r.filing_id AND o.filing_id <> ALL (r.beside) AND r.filing_id <> ALL (o.beside)
               WHERE r.filing_id = $1) AS holder,
+            (SELECT min(filing_id) FROM filing_rows WHERE filing_id = $2 AND corrected_by = $1 AND held) AS corrected,
             (SELECT max(number) FROM attempts WHERE filing_id = $1 AND verdict IN ('sending', 'unknown', 'accepted')) AS maybe,
             (SELECT coalesce(max(number), 0) FROM attempts WHERE filing_id = $1) AS last`,
-    [filingId],
+    [filingId, filing.corrects],
   );
-  const { unplanned = 1, holder = null, maybe = null, last = 0 } = rows[0] ?? {};
+  const { unplanned = 1, holder = null, corrected = null, maybe = null, last = 0 } = rows[0] ?? {};
   if (maybe !== null) return `attempt ${maybe} may have been filed`;
   if (n !== last + 1) return `attempt ${n} is not the next one`;
   if (unplanned > 0) return `${unplanned} of its rows are not planned any more`;
+  // It may have been filed after all, whatever the correction changed in it.
+  if (corrected !== null) return `filing ${corrected} holds a row again that it corrects`;
   return holder === null ? null : `filing ${holder} holds a mapping of it too`;
 }
 

@@ -4,11 +4,11 @@ import { NO_READING } from '../../domain/filing/evidence';
 import type { RowState } from '../../domain/filing/states';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import { writeVerdict } from './attempts';
+import { writeVerdict } from '../attempts/attempts';
 import { approvalFacts, readQuestion, standsInTheWay, type DecisionSettings } from './in-question';
-import { UNREAD_APPROVED, type LockedFiling } from './lock';
-import { moveFiling } from './move';
-import { IS_NOBODYS } from './send-conditions';
+import { UNREAD_APPROVED, type LockedFiling } from '../filings/lock';
+import { moveFiling } from '../filings/move';
+import { IS_NOBODYS } from '../attempts/send-conditions';
 
 type CarriedOut = Pick<Judgement, 'carriedOut' | 'shown'>;
 

@@ -1,10 +1,10 @@
 /**
- * Cursors of the feed. A position counts the events of everybody, so a cursor is sealed: otherwise a principal that may
- * see some exporters could tell how much happens at the others.
+ * Cursors of the feed and of a filing's events. A position counts the events of everybody, so a cursor is sealed:
+ * otherwise a principal that may see some exporters could tell how much happens at the others.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import type { FeedMark } from '../../ledger/events';
-import { badRequest } from './problem';
+import { badCursor } from './fields';
 
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -23,10 +23,10 @@ export function sealMark({ epoch, position }: FeedMark): string {
 }
 
 /** @returns null for a cursor of another epoch @throws Problem 400 for what is no cursor */
-export function openMark(cursor: string, epoch: string): FeedMark | null {
+export function openMark(cursor: string, epoch: string, field = 'after'): FeedMark | null {
   const bytes = Buffer.from(cursor, 'base64url');
   if (bytes.length !== NONCE_BYTES + DIGITS + TAG_BYTES) {
-    throw badRequest('bad_cursor', 'after is no cursor of this list; allowed: `next` of the page before.', 'after');
+    throw badCursor(field);
   }
   const decipher = createDecipheriv(CIPHER, keyOf(epoch), bytes.subarray(0, NONCE_BYTES));
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES));

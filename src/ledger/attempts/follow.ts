@@ -14,8 +14,8 @@ import { closeFinding, keyOfFinding, openFinding } from '../findings';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { CERTIFICATE, certifyRows, ROW_FACTS } from './certify';
-import type { LockedFiling } from './lock';
-import { addEvent } from './move';
+import type { LockedFiling } from '../filings/lock';
+import { addEvent } from '../filings/move';
 
 /** A request with its last record, as the ledger stores it. */
 type Followed = FollowedRequest & { ended: boolean; erroredEmpty: boolean };
