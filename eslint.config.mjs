@@ -42,7 +42,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/starter/**/*.ts', 'dev/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts'],
+    files: ['src/starter/**/*.ts', 'dev/**/*.ts', 'bench/**/*.ts', 'chaos/**/*.ts', 'examples/**/*.ts'],
     rules: { 'no-console': 'off' },
   },
   {

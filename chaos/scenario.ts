@@ -46,6 +46,7 @@ export interface ScenarioResult extends Verdict {
 }
 
 const SHIFT_CLOCK = join(__dirname, 'disruptions', 'shift-clock.cjs');
+const WRONG_BUNDLE = join(__dirname, 'disruptions', 'wrong-bundle.cjs');
 const CLOCKS_APART_MS = 5_000;
 const clockOf = (nth: number) => ({ CHAOS_CLOCK_AHEAD_MS: String((nth % 2) * CLOCKS_APART_MS) });
 
@@ -80,6 +81,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       size: options.workers,
       env: { ...stage.childEnv, ...(kinds.has('versions') ? versionOf(FIRST_VERSION) : {}) },
       folder: stage.folder,
+      ...(kinds.has('bad-deployment') ? { preload: WRONG_BUNDLE } : {}),
       ...(kinds.has('clocks') ? { preload: SHIFT_CLOCK, envOf: clockOf } : {}),
     });
     let doors: Doors | null = null;
@@ -112,7 +114,7 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
   for (const fault of scenario.faults) stage.sandbox.addFault(fault);
   say(`starting ${options.filings} filings`);
   const began = Date.now();
-  const { report, done } = await fileWhileDisrupted(run);
+  const { report, done, failed } = await fileWhileDisrupted(run);
   const tookMs = Date.now() - began;
 
   const verdict = await judge(stage, plan, report, scenario);
@@ -125,7 +127,13 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
     name: scenario.name,
     tookMs,
     disruptions: done,
-    problems: [...verdict.problems, ...reconciled.problems, ...(answered?.problems ?? []), ...workers.problems],
+    problems: [
+      ...failed,
+      ...verdict.problems,
+      ...reconciled.problems,
+      ...(answered?.problems ?? []),
+      ...workers.problems,
+    ],
     figures: [
       ...verdict.figures,
       ...reconciled.figures,
@@ -144,7 +152,7 @@ async function fileWhileDisrupted({
   stage,
   workers,
   doors,
-}: Run): Promise<{ report: FilerReport; done: ScenarioResult['disruptions'] }> {
+}: Run): Promise<{ report: FilerReport; done: ScenarioResult['disruptions']; failed: string[] }> {
   const { filings, seed, withinMs, say } = options;
   const { pool, client, temporal } = stage;
   const caller = doors?.caller ?? callerOf(client);
@@ -190,5 +198,5 @@ async function fileWhileDisrupted({
     ...(again > 0 ? { 'commands given again for lost workflows': again } : {}),
     ...(odd === null ? {} : { 'answers with odd texts': odd }),
   });
-  return { report, done };
+  return { report, done, failed: disruptions.failed };
 }

@@ -39,6 +39,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'bad network', faults: [], disruptions: ['links'], filings: FEW },
   { name: 'full disk', faults: LOST_ANSWERS, disruptions: ['full-disk'], filings: FEW },
   { name: 'rolling upgrade', faults: [], disruptions: ['versions'], filings: FEW, expectsNoQuestions: true },
+  { name: 'bad deployment', faults: LOST_ANSWERS, disruptions: ['bad-deployment'], filings: FEW },
   {
     name: 'clocks apart',
     faults: [...LOST_ANSWERS, ...SLOW_SUBMISSIONS],

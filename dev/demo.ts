@@ -12,11 +12,16 @@ const EXPORTER = 'accounts@kaveri.example';
 const ACCOUNT = { username: 'kaveri.softworks', password: 'Kaveri@Soft9', iec: 'AAKCK7719P' };
 const ACTIVATION = '5s';
 const ACKNOWLEDGEMENT = '10s';
+/** How long evidence of a lost answer is gathered before a person is asked; four hours otherwise. */
+const SETTLE = '15s';
+/** The exit code of a command that waits for a person. */
+const ASKS = 4;
 
 interface Step {
   title: string;
   args: string[];
   input?: string;
+  mayExit?: readonly number[];
 }
 
 interface Certificate {
@@ -30,6 +35,7 @@ async function demo(): Promise<void> {
     folder: FOLDER,
     keep: false,
     sandbox: { activationDelay: ACTIVATION, ackDelay: ACKNOWLEDGEMENT },
+    settings: { EBRC_SETTLE_AFTER: SETTLE },
     log: say,
   });
   const stopEarly = () => void local.stop().then(() => process.exit(130));
@@ -37,8 +43,10 @@ async function demo(): Promise<void> {
   try {
     say(`everything is running after ${seconds(began)} s`);
     process.stdout.write(
-      `\n  Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}  (open it and watch)\n` +
-        `  HTTP API:    ${local.door.url}/docs  (token: ${local.door.token})\n`,
+      `\n  While it runs, look here:\n` +
+        `  Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}  (each workflow's page tells its story: summary, details, timeline)\n` +
+        `  HTTP API:    ${local.door.url}/docs  (token: ${local.door.token})\n` +
+        `  Logs:        ${local.logs}\n`,
     );
     await Promise.race([mainJob(local), local.failed]);
     await checkPdfs(local);
@@ -54,10 +62,7 @@ async function demo(): Promise<void> {
 /** The steps of a user, with the commands of a user. */
 async function mainJob(local: Local): Promise<void> {
   const env = { ...local.childEnv, LOG_LEVEL: 'silent' };
-  const show = ({ title, args, input }: Step) => {
-    process.stdout.write(`\n── ${title}\n$ ebrc ${args.map(quoted).join(' ')}\n`);
-    return runCommand(args, { env, input });
-  };
+  const show = showing(env);
   await show({
     title: `Onboard an exporter: create it, log in at the portal, wait ${ACTIVATION} for access, read its remittances`,
     args: [
@@ -82,10 +87,60 @@ async function mainJob(local: Local): Promise<void> {
     args: ['file', file, '--exporter', EXPORTER, '--reference', 'DEMO-1', '--wait'],
   });
   await fileOverHttp(local, irms);
+  await loseAnAnswer(local, irms);
   await show({
     title: 'The certificates, with the paths of their PDFs',
     args: ['certificates', '--exporter', EXPORTER],
   });
+}
+
+/** Shows a command of a user, and what it prints. */
+const showing =
+  (env: Local['childEnv']) =>
+  ({ title, args, input, mayExit }: Step) => {
+    process.stdout.write(`\n── ${title}\n$ ebrc ${args.map(quoted).join(' ')}\n`);
+    return runCommand(args, { env, input, mayExit });
+  };
+
+/** The one thing that a machine must not guess: whether something was filed whose answer was lost. */
+async function loseAnAnswer(local: Local, irms: readonly DemoIrm[]): Promise<void> {
+  const show = showing({ ...local.childEnv, LOG_LEVEL: 'silent' });
+  const control = new URL('/__sandbox/faults', local.sandboxUrl);
+  const fault = { operation: 'push-irm', kind: 'drop-before-accept', times: 1 };
+  const headers = { 'content-type': 'application/json' };
+  const added = await fetch(control, { method: 'POST', headers, body: JSON.stringify(fault) });
+  if (!added.ok) throw new Error(`The sandbox took no fault: ${added.status}.`);
+  const file = join(FOLDER, 'lost.json');
+  await writeFile(file, `${JSON.stringify(demoInvoice(irms, 'KVR/2026/120'), null, 2)}\n`);
+  await show({
+    title: `The next answer is lost on purpose. Nothing is sent again on a guess: for ${SETTLE} (4 hours in production) evidence is gathered, then a person is asked`,
+    args: ['file', file, '--exporter', EXPORTER, '--reference', 'DEMO-LOST', '--wait'],
+    mayExit: [ASKS],
+  });
+  await readSince(local);
+  await show({
+    title: 'The evidence: no new certificate, and no balance that fell. So one person may say that it was not filed',
+    args: ['show', 'DEMO-LOST'],
+  });
+  await show({
+    title: 'The person has looked at the portal. It is not there: it goes out once more, and is certified',
+    args: ['resolve', 'DEMO-LOST', '--as', 'not-filed', '--note', 'not on the portal', '--wait'],
+  });
+}
+
+/** Waits until certificates and balances were read since the settle time was over: only that proves an absence. */
+async function readSince(local: Local): Promise<void> {
+  const env = { ...local.childEnv, LOG_LEVEL: 'silent' };
+  for (let tries = 0; tries < 60; tries += 1) {
+    const shown = JSON.parse(await runCommand(['show', 'DEMO-LOST', '--json'], { env, capture: true })) as Shown;
+    if (shown.evidence?.names.length === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+  throw new Error('No reading ended since the settle time was over.');
+}
+
+interface Shown {
+  evidence: { names: string[] } | null;
 }
 
 /** One invoice more, as a program in any language files it. */

@@ -1,16 +1,21 @@
 /** `npm run dev`: all servers on this machine, until Ctrl-C, with the data of the last start or, by `--fresh`, none. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { logLine } from '../src/telemetry/logger';
 import { exportsOf, forgetExports, shellQuoted } from './environment';
 import { followLog } from './follow-log';
-import { startLocal } from './local';
+import { startLocal, type Local } from './local';
 import { runCommand } from './run-command';
 
 const FOLDER = join(__dirname, '..', '.state', 'dev');
 
 /** The variables of a start, for other terminals. */
 const VARIABLES = join(FOLDER, 'env.sh');
+
+const OPTIONS = {
+  '--fresh': 'begin without the data of the last start',
+  '--short': 'overdue after 30 s and a question after 20 s, with a slow authority, to rehearse these states',
+};
 
 const SHOWN = 6;
 const FRESH = 'npm run dev -- --fresh';
@@ -19,13 +24,13 @@ const FRESH = 'npm run dev -- --fresh';
 let running = false;
 
 async function dev(): Promise<void> {
-  const unknown = process.argv.slice(2).filter((argument) => argument !== '--fresh');
+  const unknown = process.argv.slice(2).filter((argument) => !(argument in OPTIONS));
   if (unknown.length > 0) {
-    process.stderr.write(
-      `There is no option ${unknown.join(' ')}, only --fresh, which begins without the data of the last start.\n`,
-    );
+    const known = Object.entries(OPTIONS).map(([name, what]) => `  ${name.padEnd(8)} ${what}`);
+    process.stderr.write(`There is no option ${unknown.join(' ')}. Options:\n${known.join('\n')}\n`);
     process.exit(2);
   }
+  const short = process.argv.includes('--short');
   const keep = !process.argv.includes('--fresh');
   // In a terminal that read the variables of the last start they would name servers that have ended.
   forgetExports(await readFile(VARIABLES, 'utf8').catch(() => ''), process.env);
@@ -33,7 +38,8 @@ async function dev(): Promise<void> {
   const local = await startLocal({
     folder: FOLDER,
     keep,
-    sandbox: { activationDelay: '5s', ackDelay: '10s' },
+    sandbox: { activationDelay: '5s', ackDelay: short ? '60s' : '10s' },
+    settings: short ? { EBRC_SETTLE_AFTER: '20s', EBRC_OVERDUE_AFTER: '30s' } : {},
     // They concern this terminal's worker alone.
     workerEnv: Object.fromEntries(
       Object.entries({ EBRC_METRICS, EBRC_HEALTH, LOG_LEVEL }).filter(([, value]) => value),
@@ -45,19 +51,12 @@ async function dev(): Promise<void> {
   });
   // So that `ebrc doctor` finds nothing missing.
   await runCommand(['schedules', 'apply', '--json'], { env: local.childEnv, capture: true });
-  const exports = exportsOf(local.env);
-  await writeFile(VARIABLES, `${exports}\n`, { mode: 0o600 });
+  await writeFile(VARIABLES, variablesFile(local), { mode: 0o600 });
+  const ui = local.stack.temporal.uiUrl ?? 'none';
   process.stdout.write(
-    `\nEverything is running. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; its HTTP API: ${local.stack.temporal.httpUrl ?? 'none'}; logs: ${local.logs}\n\n` +
-      `In another terminal (\`npm link\` in this folder puts \`ebrc\` on the PATH, once):\n\n  . ${shellQuoted(VARIABLES)}\n\n` +
-      `which is\n\n${exports}\n\n` +
-      `  ebrc doctor\n` +
-      `  ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait   # Kaveri@Soft9\n` +
-      `  ebrc irms accounts@kaveri.example\n\n` +
-      `The HTTP API is at ${local.door.url}/v1 (described at ${local.door.url}/docs), with this principal's token:\n\n` +
-      `  curl -H 'Authorization: Bearer ${local.door.token}' ${local.door.url}/v1/filings\n\n` +
-      `The portal accounts of the sandbox are in docs/sandbox.md. Ctrl-C stops everything; the next start goes on with its\n` +
-      `data, \`${FRESH}\` begins anew. What the worker does:\n\n`,
+    `\nUI:    ${ui}   HTTP API: ${local.door.url}/docs\n` +
+      `Here:  . ${shellQuoted(relative(process.cwd(), VARIABLES))}   (in another terminal; it says more, with the token of the HTTP API)\n` +
+      `Try:   ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait   # Kaveri@Soft9\n`,
   );
   running = true;
   const log = await followLog(join(FOLDER, 'worker.log'), (line) => process.stdout.write(`${logLine(line)}\n`));
@@ -68,6 +67,19 @@ async function dev(): Promise<void> {
     process.stdout.write('\n• stopping the HTTP API, the worker, the sandbox, Temporal and PostgreSQL …\n');
     await local.stop();
   }
+}
+
+/** What another terminal takes, and what a person should know. */
+function variablesFile({ stack: { temporal }, door, env, logs }: Local): string {
+  const notes = [
+    `Temporal UI: ${temporal.uiUrl ?? 'none'}; Temporal's HTTP API: ${temporal.httpUrl ?? 'none'}; logs: ${logs}`,
+    'Put `ebrc` on the PATH, once: npm link. Then: ebrc doctor; ebrc irms accounts@kaveri.example',
+    `The HTTP API is described at ${door.url}/docs. With the token of a principal that may do all but approve:`,
+    `  curl -H 'Authorization: Bearer ${door.token}' ${door.url}/v1/filings`,
+    'The portal accounts of the sandbox are in docs/sandbox.md. Ctrl-C of `npm run dev` stops everything; the next start goes on',
+    `with its data, \`${FRESH}\` begins anew; \`npm run dev -- --short\` has short waits, to rehearse overdue filings and questions.`,
+  ];
+  return `${notes.map((note) => `# ${note}\n`).join('')}${exportsOf(env)}\n`;
 }
 
 dev().then(

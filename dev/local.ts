@@ -27,6 +27,8 @@ export interface LocalOptions {
   keep: boolean;
   /** Options of the sandbox: durations as its command line takes them. */
   sandbox: { activationDelay: string; ackDelay: string };
+  /** Variables of the worker and the command line, such as other settings of filings. */
+  settings?: Record<string, string>;
   /** Further variables of the worker. */
   workerEnv?: Record<string, string | undefined>;
   log: (message: string) => void;
@@ -55,7 +57,8 @@ export interface Local {
  * @throws Error if another run uses the folder, or with the end of the log of the part that did not start; the others
  * are stopped then
  */
-export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, log }: LocalOptions): Promise<Local> {
+export async function startLocal(options: LocalOptions): Promise<Local> {
+  const { folder, keep: keepsData, sandbox, settings = {}, workerEnv, log } = options;
   const started: { stop(): Promise<void> }[] = [];
   const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
     started.push(part);
@@ -115,6 +118,9 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
       EBRC_POLL_MAX: '10s',
       // For the question of an unknown outcome within minutes.
       EBRC_SETTLE_AFTER: '2m',
+      // So that the programs of examples/ are told.
+      EBRC_WEBHOOK_HOSTS: '127.0.0.1,localhost',
+      ...settings,
       // The same folder for every program, wherever it is started.
       EBRC_DOCUMENTS: join(folder, 'documents'),
       ...(stack.temporal.uiUrl === null ? {} : { EBRC_TEMPORAL_UI: stack.temporal.uiUrl }),

@@ -7,8 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runProgram } from '../src/starter/cli/program';
 import { demoInvoice, demoMessage, type DemoIrm } from './demo-message';
 import { startLocal, type Local } from './local';
-import { openBrowser } from './browser';
-import { takePagePictures } from './page-pictures';
 import { takePictures } from './report-pictures';
 
 const FOLDER = join(__dirname, '..', '.state', 'pictures');
@@ -22,15 +20,6 @@ const PORTAL: Readonly<Record<string, readonly [string, string, string]>> = {
   [ZENITH]: ['Zenith Engineering', 'zenith.engineering', 'Zenith!Eng77'],
 };
 const WIDTHS = [80, 120] as const;
-const PAGES = {
-  'needs-you': '/',
-  file: '/file',
-  filing: '/filings/MER-JULY',
-  unknown: '/filings/KVR-LOST#decide',
-  certificates: '/certificates',
-  exporters: '/exporters',
-  exporter: `/exporters/${KAVERI}`,
-};
 
 async function main(): Promise<void> {
   const log = (message: string) => process.stdout.write(`• ${message}\n`);
@@ -53,9 +42,6 @@ async function main(): Promise<void> {
     const pages = books.map((book, index) => `=== ${titles[index]}\n\n${book}`);
     await writeFile(join(PICTURES, 'workbooks.txt'), inPlace(pages.join('\n\n')));
     await takePictures({ daily: scene.daily, ageing: scene.ageing, folder: PICTURES });
-    const browser = await openBrowser();
-    await takePagePictures(browser, { ...local.door, folder: PICTURES, paths: PAGES });
-    await browser.close();
     log(`written to ${PICTURES}`);
   } finally {
     await local.stop();

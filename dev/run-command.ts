@@ -10,13 +10,18 @@ export interface RunOptions {
   input?: string;
   /** Return its output instead of showing it. */
   capture?: boolean;
+  /** Exit codes besides 0 that it may end with: 4, where it waits for a person. */
+  mayExit?: readonly number[];
 }
 
 /**
  * Runs `ebrc` as a user would, in a separate process, and returns its output if `capture` is set.
  * @throws Error naming the command if its exit code is not 0
  */
-export function runCommand(args: readonly string[], { env, input, capture = false }: RunOptions): Promise<string> {
+export function runCommand(
+  args: readonly string[],
+  { env, input, capture = false, mayExit = [] }: RunOptions,
+): Promise<string> {
   const child = spawn(process.execPath, [COMMAND_LINE, ...args], {
     env,
     stdio: [input === undefined ? 'ignore' : 'pipe', capture ? 'pipe' : 'inherit', 'inherit'],
@@ -27,7 +32,7 @@ export function runCommand(args: readonly string[], { env, input, capture = fals
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => {
-      if (code === 0) resolve(output);
+      if (code === 0 || (code !== null && mayExit.includes(code))) resolve(output);
       else reject(new Error(`ebrc ${args[0] ?? ''} ended with ${signal ?? `code ${code}`}.`));
     });
   });

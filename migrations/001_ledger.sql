@@ -68,11 +68,12 @@ CREATE INDEX exporters_iec ON exporters (mode, iec);
 
 -- The vault: portal user names and passwords, sealed to the key in vault_keys. Only the reference leaves this table. A
 -- secret's purpose is authenticated with it; these columns only tell what to try. A submission belongs to the workflow
--- in submitted_to until it becomes a version of an exporter's credentials.
+-- in submitted_to until it becomes a version of an exporter's credentials; a webhook's address and signing secrets belong
+-- to the webhook in submitted_to.
 CREATE TABLE vault_secrets (
   secret_ref   uuid PRIMARY KEY,
   format       smallint NOT NULL,
-  purpose      text NOT NULL CHECK (purpose IN ('submission', 'portal-login')),
+  purpose      text NOT NULL CHECK (purpose IN ('submission', 'portal-login', 'webhook')),
   mode         text NOT NULL,
   exporter_id  text,
   version      integer,
@@ -487,6 +488,8 @@ CREATE TABLE certificates (
   pdf_document  text,
   pdf_sha256    text,
   pdf_bytes     integer,
+  -- What is odd about it, though it opens.
+  pdf_note      text,
   archived_at   timestamptz,
   -- How often the download was not a whole PDF, and when it is tried again.
   pdf_refused   integer NOT NULL DEFAULT 0,
@@ -503,6 +506,8 @@ CREATE INDEX certificates_seen ON certificates (first_seen_at DESC, ebrc_number)
 CREATE INDEX certificates_company ON certificates (mode, iec, first_seen_at DESC, ebrc_number);
 -- Certificates without an intact PDF, ours and others'.
 CREATE INDEX certificates_unarchived ON certificates (mode, iec, ebrc_number) WHERE archived_at IS NULL OR pdf_problem IS NOT NULL;
+-- Cancelled certificates, by CANCELLED_STATUS of src/domain/rules/preflight.ts: their rows may be corrected.
+CREATE INDEX certificates_cancelled ON certificates (mode, iec, ebrc_number) WHERE coalesce(status, '') ~* '^\s*c(ancel|\s*$)';
 CREATE INDEX certificates_checked ON certificates (mode, iec, pdf_checked_at) WHERE archived_at IS NOT NULL;
 
 -- What happened. An event of a filing has a line for people; one with a type is also in the feed, in which a relay gives
@@ -524,11 +529,38 @@ CREATE TABLE events (
   text        text,
   data        jsonb NOT NULL DEFAULT '{}',
   detail      jsonb,
-  position    bigint
+  position    bigint,
+  -- Its place in the chain of its filing's events, and the hash over itself and the hash before it (event_line).
+  link        integer,
+  hash        bytea
 );
+CREATE INDEX events_unchained ON events (ordinal) WHERE hash IS NULL AND filing_id IS NOT NULL;
+CREATE UNIQUE INDEX events_link ON events (filing_id, link) WHERE link IS NOT NULL;
 CREATE UNIQUE INDEX events_position ON events (position) WHERE position IS NOT NULL;
 CREATE INDEX events_unplaced ON events (ordinal) WHERE position IS NULL AND type IS NOT NULL;
 CREATE INDEX events_filing ON events (filing_id, ordinal) WHERE filing_id IS NOT NULL;
+
+-- What is hashed of an event, after the hash before it and a blank. Named fields in UTC, so that it stays the same text.
+CREATE FUNCTION event_line(e events) RETURNS text LANGUAGE sql STABLE SET "TimeZone" TO 'UTC' AS $$
+  SELECT jsonb_build_object('ordinal', e.ordinal, 'eventId', e.event_id, 'mode', e.mode, 'type', e.type, 'at', e.at,
+    'exporterId', e.exporter_id, 'filingId', e.filing_id, 'subject', e.subject, 'kind', e.kind, 'state', e.state, 'who', e.who,
+    'text', e.text, 'data', e.data, 'detail', e.detail)::text
+$$;
+
+-- Chains committed events of filings. Only the relay calls it, one at a time, so that a chain never branches.
+CREATE FUNCTION chain_events(p_limit integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  v_event events;
+  v_before events;
+BEGIN
+  FOR v_event IN SELECT * FROM events WHERE hash IS NULL AND filing_id IS NOT NULL ORDER BY ordinal LIMIT p_limit LOOP
+    SELECT * INTO v_before FROM events WHERE filing_id = v_event.filing_id AND link IS NOT NULL ORDER BY link DESC LIMIT 1;
+    UPDATE events SET link = coalesce(v_before.link, 0) + 1,
+        hash = sha256(convert_to(coalesce(encode(v_before.hash, 'hex'), '') || ' ' || event_line(v_event), 'UTF8'))
+      WHERE ordinal = v_event.ordinal;
+  END LOOP;
+END
+$$;
 
 -- Budgets of the service's rate limits, per hash of the API key and rate class, because that is what the service counts
 -- by. Times are clock_timestamp(), because now() is the start of the transaction and lags behind.
@@ -691,7 +723,6 @@ CREATE TABLE api_calls (
   attempt     integer,
   PRIMARY KEY (at, call_id)
 );
-CREATE INDEX api_calls_request ON api_calls (request_id) WHERE request_id IS NOT NULL;
 -- The labels of the service's bulk template, as last read by a worker.
 CREATE TABLE bulk_templates (
   mode       text PRIMARY KEY CHECK (mode IN ('test', 'live')),
@@ -873,6 +904,63 @@ CREATE TABLE audit_events (
 );
 CREATE INDEX audit_events_at ON audit_events (at);
 
+-- Endpoints that are told of events. Address and signing secrets are in the vault: an address may let its holder in.
+CREATE TABLE webhooks (
+  webhook_id    uuid PRIMARY KEY,
+  mode          text NOT NULL CHECK (mode IN ('test', 'live')),
+  -- The address as it is shown, without what may give access.
+  address       text NOT NULL,
+  -- events: every event and a daily digest, as CloudEvents; slack, teams: the digest alone, as a message of a channel.
+  template      text NOT NULL CHECK (template IN ('events', 'slack', 'teams')),
+  -- Who added it, whose exporters limit what is told; null: the owner of the ledger, from the command line.
+  principal_id  uuid REFERENCES principals,
+  -- Lower-cased ids of the exporters that it is told of; null: of all that its principal may see.
+  exporters     text[] CHECK (cardinality(exporters) > 0),
+  address_ref   uuid NOT NULL REFERENCES vault_secrets,
+  secret_ref    uuid NOT NULL REFERENCES vault_secrets,
+  -- The secret before the last rotation, with which requests are signed too until it ends.
+  previous_ref  uuid REFERENCES vault_secrets ON DELETE SET NULL,
+  previous_ends_at timestamptz,
+  -- The position in the feed up to which deliveries were made of events.
+  position      bigint NOT NULL,
+  -- Failures in a row that say that nothing is taken now, when it is tried again, and since when everything has failed.
+  failures      integer NOT NULL DEFAULT 0,
+  next_at       timestamptz,
+  failing_since timestamptz,
+  taken_at      timestamptz,
+  paused_at     timestamptz,
+  paused_why    text,
+  -- The day of the last digest.
+  digest_on     date NOT NULL,
+  created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CHECK ((paused_at IS NULL) = (paused_why IS NULL))
+);
+
+-- What an endpoint is told, and what came of it. Of one stream (a filing) the oldest waiting one alone has a time: the
+-- others wait behind it.
+CREATE TABLE webhook_deliveries (
+  delivery_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  webhook_id  uuid NOT NULL REFERENCES webhooks ON DELETE CASCADE,
+  kind        text NOT NULL CHECK (kind IN ('event', 'digest', 'test')),
+  -- Of an event its own id, which stays when it is told again.
+  message_id  uuid NOT NULL,
+  position    bigint,
+  stream      text NOT NULL,
+  state       text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'delivered', 'given_up')),
+  tries       integer NOT NULL DEFAULT 0,
+  next_at     timestamptz,
+  first_at    timestamptz,
+  last_at     timestamptz,
+  status      integer,
+  problem     text,
+  CHECK ((kind = 'event') = (position IS NOT NULL))
+);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, next_at, delivery_id) WHERE state = 'waiting' AND next_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_stream ON webhook_deliveries (webhook_id, stream, delivery_id) WHERE state = 'waiting';
+CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, delivery_id);
+CREATE INDEX webhook_deliveries_given_up ON webhook_deliveries (webhook_id, position) WHERE state = 'given_up';
+CREATE INDEX webhook_deliveries_old ON webhook_deliveries (last_at) WHERE state <> 'waiting';
+
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION '% is append-only: it is evidence of who did what', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
@@ -898,9 +986,10 @@ CREATE TRIGGER decisions_append_only BEFORE DELETE ON decisions FOR EACH STATEME
 CREATE TRIGGER decisions_unchanged BEFORE UPDATE ON decisions FOR EACH ROW
   WHEN (OLD.outcome IS NOT NULL OR (to_jsonb(OLD) - '{outcome,why,outcome_at}'::text[]) IS DISTINCT FROM (to_jsonb(NEW) - '{outcome,why,outcome_at}'::text[]))
   EXECUTE FUNCTION refuse_change();
--- Of an event only its position in the feed is written later.
+-- Of an event only its position in the feed is written later, and its link of the chain, once.
 CREATE TRIGGER events_unchanged BEFORE UPDATE ON events FOR EACH ROW
-  WHEN ((to_jsonb(OLD) - 'position') IS DISTINCT FROM (to_jsonb(NEW) - 'position')) EXECUTE FUNCTION refuse_change();
+  WHEN ((to_jsonb(OLD) - '{position,link,hash}'::text[]) IS DISTINCT FROM (to_jsonb(NEW) - '{position,link,hash}'::text[])
+    OR (OLD.hash IS NOT NULL AND (OLD.hash, OLD.link) IS DISTINCT FROM (NEW.hash, NEW.link))) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER events_append_only BEFORE DELETE ON events FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
 CREATE TRIGGER consents_append_only BEFORE UPDATE OR DELETE ON consents FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
 -- What the service answered, and what a filing is made of, stay.
@@ -959,7 +1048,11 @@ LANGUAGE sql SECURITY DEFINER AS $$
     DELETE FROM filing_inputs WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM filing_inputs i WHERE created_at BETWEEN now() - interval '120 days' AND now() - interval '90 days'
         AND NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = i.input_ref) LIMIT p_rows)) RETURNING 1
+  ), told AS (
+    DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM webhook_deliveries WHERE last_at < now() - interval '30 days' AND state <> 'waiting' LIMIT p_rows)) RETURNING 1
   )
+  SELECT 'deliveries', count(*) FROM told UNION ALL
   SELECT 'calls', count(*) FROM calls UNION ALL SELECT 'findings', count(*) FROM closed
   UNION ALL SELECT 'runs', count(*) FROM runs UNION ALL SELECT 'readings', count(*) FROM read
   UNION ALL SELECT 'inputs', count(*) FROM inputs
@@ -1102,13 +1195,13 @@ BEGIN
     EXECUTE format('GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA %s TO ebrc_run', v_schema);
     EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %s TO ebrc_run', v_schema);
     -- Nothing else is deleted by workers: what they removed could not be missed.
-    EXECUTE format('GRANT DELETE ON %1$s.budget_slots, %1$s.budget_tickets, %1$s.vault_secrets, %1$s.credential_failures TO ebrc_run', v_schema);
+    EXECUTE format('GRANT DELETE ON %1$s.budget_slots, %1$s.budget_tickets, %1$s.vault_secrets, %1$s.credential_failures, %1$s.webhooks, %1$s.webhook_deliveries TO ebrc_run', v_schema);
     EXECUTE format('GRANT EXECUTE ON FUNCTION %1$s.remove_old_rows(integer), %1$s.discard_submission(text) TO ebrc_run', v_schema);
     -- Nor do they change which migrations count as applied, who may do what, or the record of it.
     EXECUTE format('REVOKE INSERT, UPDATE ON %1$s.schema_migrations, %1$s.principals, %1$s.principal_tokens, %1$s.sessions FROM ebrc_run', v_schema);
     EXECUTE format('REVOKE UPDATE ON %1$s.audit_events, %1$s.policy_changes, %1$s.consents FROM ebrc_run', v_schema);
-    -- The relay assigns positions to events, whose content stays.
-    EXECUTE format('REVOKE UPDATE ON %1$s.events FROM ebrc_run; GRANT UPDATE (position) ON %1$s.events TO ebrc_run', v_schema);
+    -- The relay assigns positions to events and chains them; their content stays.
+    EXECUTE format('REVOKE UPDATE ON %1$s.events FROM ebrc_run; GRANT UPDATE (position, link, hash) ON %1$s.events TO ebrc_run', v_schema);
   END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_serve') THEN
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_serve', v_schema);
@@ -1127,6 +1220,8 @@ BEGIN
       ON %1$s.filings TO ebrc_serve', v_schema);
     EXECUTE format('GRANT UPDATE (state, ebrc_number, ebrc_date, certified_by, errors, freed_at, settled_at) ON %1$s.filing_rows TO ebrc_serve', v_schema);
     EXECUTE format('GRANT UPDATE (verdict, reason, request_id, request_from) ON %1$s.attempts TO ebrc_serve', v_schema);
+    -- Webhooks prove nothing. Their secrets are removed by the workers, once nothing refers to them.
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$s.webhooks, %1$s.webhook_deliveries TO ebrc_serve', v_schema);
   END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_read') THEN
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_read', v_schema);

@@ -22,7 +22,7 @@ import { compareCompany } from '../../src/ledger/reconciliation/compare';
 import { companiesAfter } from '../../src/ledger/reconciliation/runs';
 import { openFilings } from '../../src/ledger/runs';
 import { beatEveryMs, raiseBeat, readLedgerTime } from '../../src/ledger/time';
-import { orphanedSecrets } from '../../src/ledger/vault/vault';
+import { orphanedSecrets } from '../../src/ledger/vault/orphans';
 import { createEbrcReader } from '../../src/starter/reader';
 
 interface Ledger {
@@ -154,7 +154,7 @@ const tasksOfWorkers: ScaleTask[] = [
   { name: 'worker: relay events', run: ({ pool }) => placeEvents(pool) },
   {
     name: 'worker: a page of the sweep',
-    run: ({ pool }) => openFilings(pool, { mode: MODE, after: '', limit: 100, due: true }),
+    run: ({ pool }) => openFilings(pool, { mode: MODE, after: '', limit: 100 }),
   },
   { name: 'worker: passwords that nothing needs', run: ({ pool }) => orphanedSecrets(pool, MODE, SECOND) },
   {
@@ -190,7 +190,7 @@ const EVERYTHING: Compared['checks'] = ['certificates', 'balances', 'documents',
 function compare(pool: pg.Pool, iec: string | null, checks: Compared['checks']) {
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const now = Date.now();
-  const window = { from: day(now - 90 * 86_400_000), to: day(now), readAt: now - 30 * 86_400_000 };
+  const window = { from: day(now - 90 * 86_400_000), to: day(now), readAt: now - 30 * 86_400_000, whole: true };
   const windows = checks.includes('certificates') ? [window] : [];
   return compareCompany(pool, {
     mode: MODE,

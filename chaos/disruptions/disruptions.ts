@@ -14,7 +14,7 @@ import {
   withSubmissionsQueued,
 } from './postgres';
 import { between, seededRandom, type Random } from '../random';
-import { fillDisk, FIRST_VERSION, loseTemporal, restartTemporal, upgrade } from './servers';
+import { deployWrongBuilds, fillDisk, FIRST_VERSION, loseTemporal, restartTemporal, upgrade } from './servers';
 import type { Stage } from '../stage';
 import { readStandings } from '../watch';
 
@@ -33,6 +33,7 @@ export const DISRUPTIONS = {
   links: 'the networks to PostgreSQL, Temporal and the service delay, drop and cut at random',
   'full-disk': 'the disk of the documents is full for seconds at random',
   versions: 'new builds take over under load, and the old workers stop one by one',
+  'bad-deployment': 'builds that fail at every run, and that cannot replay any, take over; then the right one is back',
   door: 'the filings come over HTTP, and its two processes are killed at random (kill -9)',
   clocks: 'the clock of every second worker is 5 s ahead',
   'odd-texts': 'NUL, halves of surrogates and a megabyte in texts of the service',
@@ -43,6 +44,8 @@ export type DisruptionKind = keyof typeof DISRUPTIONS;
 export interface Disruptions {
   /** How often each was made, by name. */
   counts: Record<string, number>;
+  /** Those that are made once and failed: what they try was not tried. */
+  failed: string[];
   /** Starts no further one; resolves when the last one is over. */
   stop(): Promise<void>;
 }
@@ -84,6 +87,7 @@ export function startDisruptions(options: DisruptionOptions): Disruptions {
     });
   const stop = new AbortController();
   const counts: Record<string, number> = {};
+  const failed: string[] = [];
   const until = Date.now() + forMs;
   const loops = disruptions.map(async ({ name, every: [from, to], once, make, random }) => {
     do {
@@ -96,12 +100,15 @@ export function startDisruptions(options: DisruptionOptions): Disruptions {
         counts[made] = (counts[made] ?? 0) + 1;
         if (once) say(`${name}: over`);
       } catch (error) {
-        say(`${name}: failed (${error instanceof Error ? error.message : String(error)})`);
+        const why = `${name}: failed (${error instanceof Error ? error.message : String(error)})`;
+        say(why);
+        if (once) failed.push(why);
       }
     } while (!once);
   });
   return {
     counts,
+    failed,
     async stop() {
       stop.abort();
       await Promise.all(loops);
@@ -180,6 +187,10 @@ function disruptionsOf(kind: DisruptionKind, options: DisruptionOptions, random:
     case 'versions': {
       let version = FIRST_VERSION;
       return [{ name: 'upgrades', every: [6, 12], make: () => upgrade(workers, stage, (version += 1)) }];
+    }
+    case 'bad-deployment': {
+      const make = () => deployWrongBuilds(workers, stage, options.say);
+      return [{ name: 'bad deployments', every: [12, 14], once: true, make }];
     }
     case 'door': {
       const { doors } = options;

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Workers } from '../workers';
 import { between, pick, type Random } from '../random';
+import type pg from 'pg';
 import type { SmallDisk } from './small-disk';
 import type { Stage } from '../stage';
 
@@ -30,6 +31,49 @@ export async function fillDisk(disk: SmallDisk, random: Random): Promise<void> {
   await disk.fill();
   await sleep(between(random, ...FULL_MS));
   await disk.free();
+}
+
+const ATTENTION_WITHIN_MS = 60_000;
+const HEALED_WITHIN_MS = 180_000;
+
+/**
+ * A wrong build takes over while filings are sent, polled and in doubt, then another one, then the right one is back.
+ * @throws Error if attention came later than within a minute, or did not go
+ */
+export async function deployWrongBuilds(workers: Workers, { pool, command }: Stage, say: (message: string) => void) {
+  for (const [CHAOS_BUNDLE, error] of Object.entries({ broken: 'TypeError', longer: 'TMPRL1100' })) {
+    const seen = () => countRunFindings(pool, error);
+    // The old workers end one by one, as in an upgrade.
+    await workers.replaceAll({ CHAOS_BUNDLE }, () => Promise.resolve());
+    const seconds = await until(ATTENTION_WITHIN_MS, async () => (await seen()) > 0);
+    const listed = JSON.parse(await command(['list', '--attention', '--json'])) as { attention: string | null }[];
+    const shown = listed.filter(({ attention }) => attention?.includes('fails at every try')).length;
+    say(`build "${CHAOS_BUNDLE}": ${await seen()} findings, ${shown} listed, ${seconds} s after the old workers ended`);
+    if (shown === 0) throw new Error('`ebrc list --attention` shows no filing whose workflow fails');
+  }
+  await workers.replaceAll({}, () => Promise.resolve());
+  const seconds = await until(HEALED_WITHIN_MS, async () => (await countRunFindings(pool, '')) === 0);
+  say(`the right build is back: every run goes on after ${seconds} s`);
+}
+
+/** Open findings about runs that fail, with this error. */
+async function countRunFindings(pool: pg.Pool, error: string): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `SELECT count(*)::integer AS count FROM findings
+      WHERE kind = 'run_failing' AND closed_at IS NULL AND strpos(text, $1) > 0`,
+    [error],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** Waits for a condition. @returns after how many seconds it held */
+async function until(withinMs: number, holds: () => Promise<boolean>): Promise<number> {
+  const began = Date.now();
+  while (!(await holds())) {
+    if (Date.now() - began > withinMs) throw new Error(`not within ${withinMs / 1_000} s`);
+    await sleep(TRY_AGAIN_MS);
+  }
+  return Math.round((Date.now() - began) / 1_000);
 }
 
 const DEPLOYMENT = 'ebrc-chaos';

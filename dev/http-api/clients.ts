@@ -21,11 +21,11 @@ const GENERATORS = {
 /** Arguments of both: address, token, exporter, reference, file with the message. */
 const IN_TYPESCRIPT = `import createClient from 'openapi-fetch';
 import { readFileSync } from 'node:fs';
-import type { paths } from './api';
+import type { components, paths } from './api';
 
 async function main([baseUrl = '', token = '', exporter = '', reference = '', file = '']: string[]) {
   const client = createClient<paths>({ baseUrl, headers: { authorization: \`Bearer \${token}\`, prefer: 'wait=60' } });
-  const message = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  const message = JSON.parse(readFileSync(file, 'utf8')) as components['schemas']['PushMessage'];
   const { data, error } = await client.POST('/v1/filings', { body: { exporter, reference, message } });
   if (!data) throw new Error(error.detail);
   if (data.state !== 'certified') throw new Error(data.stateText);
@@ -45,12 +45,12 @@ main(process.argv.slice(2)).catch((error: unknown) => {
 const IN_PYTHON = `import json, sys
 from door import AuthenticatedClient
 from door.api.filings import file, get_filing, list_rows
-from door.models import FileJsonBody, FileJsonBodyMessage
+from door.models import FileRequest, PushMessage
 
 url, token, exporter, reference, path = sys.argv[1:]
 client = AuthenticatedClient(base_url=url, token=token, timeout=90, headers={"prefer": "wait=60"})
-message = FileJsonBodyMessage.from_dict(json.load(open(path)))
-filed = file.sync(client=client, body=FileJsonBody(exporter=exporter, reference=reference, message=message))
+message = PushMessage.from_dict(json.load(open(path)))
+filed = file.sync(client=client, body=FileRequest(exporter=exporter, reference=reference, message=message))
 assert filed.state == "certified", filed
 rows = list_rows.sync(filing=reference, client=client)
 assert get_filing.sync(filing="NONE", client=client).code == "unknown_filing"

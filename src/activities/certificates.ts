@@ -26,8 +26,8 @@ async function downloadCertificate(
   try {
     const stored =
       (await storedPdf(deps, eBRCNumber)) ?? (await fetchPdf(deps, exporterId, eBRCNumber, known.credentials));
-    const { name: document, sha256, bytes } = stored;
-    await markArchived(pool, certificate, { document, sha256, bytes });
+    const { name: document, sha256, bytes, note } = stored;
+    await markArchived(pool, certificate, { document, sha256, bytes, note });
     return { sha256 };
   } catch (error) {
     // Its filing waits for it no longer: the daily job fetches it.

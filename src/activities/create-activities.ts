@@ -1,4 +1,3 @@
-import { removeOldRows } from '../ledger/retention';
 import { extractionActivities } from '../assistant/extraction/activities';
 import { certificateActivities } from './certificates';
 import { reportActivities } from './daily-report';
@@ -13,10 +12,6 @@ import { submitActivities } from './filings/submit';
 import { companyActivities } from './read-company';
 import { reconciliationActivities } from './reconciliation';
 
-function pruneLedger({ pool }: Deps): Promise<Record<string, number>> {
-  return removeOldRows(pool);
-}
-
 /** Every activity, as a function of the dependencies and its argument. The caller chooses the task queue. */
 const ACTIVITIES = {
   ...settingsActivities,
@@ -30,7 +25,6 @@ const ACTIVITIES = {
   ...certificateActivities,
   ...annotateActivities,
   ...reconciliationActivities,
-  pruneLedger,
   ...extractionActivities,
   ...reportActivities,
 };

@@ -36,6 +36,7 @@ async function writeDailyReport(deps: Deps, { input }: { input: DailyReportInput
     rules: await readRealisationRules(),
     rows: WORKBOOK_ROWS,
     workflowUrl: workflowLinks(deps.temporalUi),
+    quota: deps.quota,
   });
   const page = withRowsCut(report, ROWS_LISTED.html);
   const html = await deps.reports.render(page, { form: 'html', grouping });

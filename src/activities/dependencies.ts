@@ -7,6 +7,7 @@ import type { DocumentStore } from '../documents/document-store';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import type { Mode, RateClass } from '../domain/names';
+import type { Quota } from '../domain/service/limits';
 import type { Pace } from '../assistant/extraction/extractions';
 import type { Vault } from '../ledger/vault/vault';
 import type { ReportRenderer } from '../reports/render';
@@ -49,6 +50,8 @@ export interface Deps {
   reports: ReportRenderer;
   /** Root of the Temporal UI and the namespace, for links in reports. Default: no links. */
   temporalUi?: { address: string; namespace: string };
+  /** What the contract with the service includes, for the daily report. Default: free general use. */
+  quota?: Quota;
   /** Epoch ms. Tests pass the clock of the time-skipping server. */
   clock: () => number;
   logger: Logger;

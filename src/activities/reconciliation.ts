@@ -29,11 +29,12 @@ import type { Deps } from './dependencies';
 
 export type { CompanyToReconcile, RepairableFinding };
 
-/** A span of days that was read whole: YYYY-MM-DD, `readAt` in epoch ms. */
+/** A span of days that was read: YYYY-MM-DD, `readAt` in epoch ms. `whole`: what it did not show is not there. */
 export interface WindowRead {
   from: string;
   to: string;
   readAt: number;
+  whole: boolean;
 }
 
 /** A window that ended longer ago than this rarely changes, so it is read once a day. */
@@ -82,7 +83,7 @@ async function companiesToReconcile(
 async function certificateWindows(
   { pool, clock, mode }: Deps,
   args: { iec: string; from: string; to: string },
-): Promise<{ read: Omit<WindowRead, 'readAt'>[]; known: WindowRead[] }> {
+): Promise<{ read: Pick<WindowRead, 'from' | 'to'>[]; known: WindowRead[] }> {
   const windows = splitWindow(filingDateFromIso(args.from), filingDateFromIso(args.to)).map((window) => ({
     from: isoFromFilingDate(window.from),
     to: isoFromFilingDate(window.to),
@@ -92,7 +93,7 @@ async function certificateWindows(
     const { readAt = null, open = true } = readings[index] ?? {};
     const quiet = Date.parse(`${window.to}T00:00:00Z`) < clock() - QUIET_AFTER_MS;
     const lately = readAt !== null && quiet && !open && readAt > clock() - DAY_MS;
-    return lately ? [{ ...window, readAt }] : [];
+    return lately ? [{ ...window, readAt, whole: true }] : [];
   });
   return { read: windows.filter(({ from }) => !known.some((window) => window.from === from)), known };
 }

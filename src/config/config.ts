@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/names';
+import type { Quota } from '../domain/service/limits';
 import type { EncryptionKey } from '../encryption/keys';
 import type { ListenAddress } from './listen-address';
 import {
@@ -55,6 +56,8 @@ export interface Config {
   /** Where `ebrc serve` listens, and whether it serves pages there. */
   http: ListenAddress;
   pages: boolean;
+  /** Hosts that webhooks may be sent to although their addresses are private. */
+  webhookHosts: readonly string[];
   /** Addresses that serve metrics and health; absent: not served. */
   observability: { metrics?: ListenAddress; health?: ListenAddress };
   /** Root of the receiver of traces, without a trailing slash; absent: no traces. */
@@ -76,6 +79,10 @@ export interface Config {
   settleAfterMs: number;
   /** How far back an exporter's certificates are read at first. */
   historyMs: number;
+  /** How long after its date a certificate may be cancelled at the authority's portal. */
+  cancelWithinMs: number;
+  /** Certificates of a month and exporters that the service's contract includes. */
+  quota: Quota;
   singlePerson: boolean;
   httpTimeoutMs: number;
   rateWindowMs: number;
@@ -105,8 +112,10 @@ const READERS = {
   schedules: ({ read }) => ({ schedules: read.optional('EBRC_SCHEDULES') ?? PACKAGED_SCHEDULES }),
   reports: ({ read }) => ({ temporalUi: read.optional('EBRC_TEMPORAL_UI') }),
   filing: ({ read }) => readFiling(read),
+  quota: ({ read }) => readQuota(read),
   token: ({ read }) => ({ token: read.optional('EBRC_TOKEN') }),
   http: ({ read }) => ({ http: read.required('EBRC_HTTP'), pages: read.optional('EBRC_PAGES') ?? false }),
+  webhooks: ({ read }) => ({ webhookHosts: read.optional('EBRC_WEBHOOK_HOSTS') ?? [] }),
   observability: ({ read }) => ({ observability: readObservability(read) }),
   traces: ({ read }) => readTraces(read),
   deployment: ({ read, whole }) => readDeployment(read, { whole }),
@@ -176,8 +185,15 @@ function readFiling(read: Reader) {
     overdueAfterMs,
     settleAfterMs: read.required('EBRC_SETTLE_AFTER'),
     historyMs: read.required('EBRC_HISTORY'),
+    cancelWithinMs: read.required('EBRC_CANCEL_WITHIN'),
     singlePerson,
   };
+}
+
+function readQuota(read: Reader) {
+  const certificates = read.required('EBRC_QUOTA_CERTIFICATES');
+  const exporters = read.required('EBRC_QUOTA_EXPORTERS');
+  return certificates === undefined || exporters === undefined ? {} : { quota: { certificates, exporters } };
 }
 
 /** The settings by which filings live, in the form of the activities. */

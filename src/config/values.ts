@@ -130,6 +130,18 @@ export const origins = z.string().transform((text, context) => {
   );
 });
 
+/** Comma-separated names or addresses of hosts, without ports. */
+export const hosts = z.string().transform((text, context) => {
+  const list = text
+    .toLowerCase()
+    .split(',')
+    .map((part) => part.trim().replace(/^\[|\]$/g, ''))
+    .filter((part) => part !== '');
+  const wrongOne = list.find((part) => !/^[\w.-]+$/.test(part) && !/^[0-9a-f:.]+$/.test(part));
+  if (wrongOne === undefined) return list;
+  return wrong(context, `"${wrongOne}" is not a host; allowed: names or addresses without ports, several after commas`);
+});
+
 /** The most parallel workflow tasks. With fewer cached workflows, runs and their local activities could be evicted. */
 export const CONCURRENT_WORKFLOW_TASKS = 20;
 
@@ -142,8 +154,10 @@ function wholeNumber(atLeast: number, atMost: number) {
   });
 }
 
-/** At least five: the leading worker keeps two connections, and one is for the health probe. */
-export const databasePool = wholeNumber(5, 100);
+/** At least six: the leading worker keeps three connections, and one is for the health probe. */
+export const databasePool = wholeNumber(6, 100);
+
+export const quota = wholeNumber(1, 1_000_000_000);
 
 export const cachedWorkflows = wholeNumber(CONCURRENT_WORKFLOW_TASKS, 100_000);
 

@@ -20,6 +20,10 @@ export interface FeedEvent {
   position: string;
 }
 
+/** SQL: the data of event `e` as it is told, with its hash in the chain: who keeps it can prove a later change. */
+export const TOLD = (e: string) =>
+  `(CASE WHEN ${e}.hash IS NULL THEN ${e}.data ELSE ${e}.data || jsonb_build_object('chain', encode(${e}.hash, 'hex')) END)`;
+
 /** Events after a mark, in order; without a mark from the oldest event that is kept. */
 export async function readFeed(
   db: Queryable,
@@ -41,7 +45,7 @@ export async function readFeed(
     { epoch: string; head: string; removed: string } & (FeedEvent | { [K in keyof FeedEvent]: null })
   >(
     `SELECT f.feed_epoch AS epoch, f.feed_position AS head, f.feed_removed AS removed, e.* FROM ledger f LEFT JOIN LATERAL (
-       SELECT event_id AS id, type, at, subject, data, e.position FROM events e
+       SELECT event_id AS id, type, at, subject, ${TOLD('e')} AS data, e.position FROM events e
         WHERE e.position > greatest($1, f.feed_removed) AND e.mode = $2 AND ($3::text[] IS NULL OR lower(exporter_id) = ANY ($3))
         ORDER BY e.position LIMIT $4) AS e ON true
       ORDER BY e.position`,
@@ -79,6 +83,9 @@ export async function pruneEvents(db: Queryable, before: Date, limit: number): P
   return rows[0]?.n ?? 0;
 }
 
+/** Notified when events got their positions. */
+export const PLACED = 'ebrc_placed';
+
 /** Advisory lock of the relay that assigns positions. */
 const RELAY_LOCK = 4_203_003;
 const BATCH = 1_000;
@@ -96,6 +103,8 @@ export async function placeEvents(pool: pg.Pool): Promise<number | null> {
       RELAY_LOCK,
     ]);
     if (!rows[0]?.held) return null;
+    // Before the feed shows them, so that its readers hold the hashes too.
+    await client.query('SELECT chain_events($1)', [BATCH]);
     const { rows: placed } = await client.query<{ n: number }>(
       `WITH batch AS (
          SELECT ordinal, row_number() OVER (ORDER BY ordinal) AS n
@@ -108,7 +117,9 @@ export async function placeEvents(pool: pg.Pool): Promise<number | null> {
        SELECT count(*)::int AS n FROM placed`,
       [BATCH],
     );
-    return placed[0]?.n ?? 0;
+    const n = placed[0]?.n ?? 0;
+    if (n > 0) await client.query(`SELECT pg_notify('${PLACED}', '')`);
+    return n;
   });
 }
 
@@ -129,7 +140,8 @@ export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<v
       const notified = once(listener, 'notification', { signal: waits.signal });
       const wake = Promise.race([notified, sleep(pauseMs, undefined, waits)]).catch(() => undefined);
       const { rowCount: unplaced } = await pool.query(
-        'SELECT FROM events WHERE position IS NULL AND type IS NOT NULL LIMIT 1',
+        `SELECT FROM (SELECT FROM events WHERE position IS NULL AND type IS NOT NULL LIMIT 1) AS unplaced
+         UNION ALL SELECT FROM (SELECT FROM events WHERE hash IS NULL AND filing_id IS NOT NULL LIMIT 1) AS unchained`,
       );
       const placed = unplaced ? await placeEvents(pool) : 0;
       const event = placed === BATCH ? undefined : await wake;

@@ -2,7 +2,10 @@
 import type { FilingState } from '../domain/filing/states';
 import type { FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
+import type { Quota } from '../domain/service/limits';
+import { quotaUsed } from './reports/service-use';
 import { ROW_OF_CERTIFICATE } from './certificates/certificates';
+import { RUN_FINDINGS } from './runs';
 import { CONNECTIONS, oldestUnplacedSeconds } from './diagnosis';
 import type { Queryable } from './pool';
 
@@ -36,6 +39,8 @@ export interface HistoryFigures {
   ended: { state: FilingState; count: number }[];
   certificates: number;
   storedPdfs: number;
+  /** What is used of the contract with the service. */
+  quotaUsed: Quota;
 }
 
 export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigures> {
@@ -45,13 +50,12 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
     [mode],
   );
   const { rows } = await db.query<Omit<LedgerFigures, 'filings' | 'findings' | 'unplacedSeconds'>>(
-    `SELECT count(*) FILTER (WHERE attention IS NOT NULL)::integer AS "needingAttention",
+    `SELECT count(*) FILTER (WHERE attention IS NOT NULL OR EXISTS (SELECT FROM ${RUN_FINDINGS}))::integer AS "needingAttention",
             count(*) FILTER (WHERE due_at < clock_timestamp())::integer AS "pastDue",
             coalesce(extract(epoch FROM clock_timestamp() - least(min(since) FILTER (WHERE attention IS NOT NULL),
               (SELECT min(first_seen_at) FROM findings WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL))), 0)::float8
               AS "oldestQuestionSeconds",
-            (SELECT count(*) FROM findings WHERE mode = $1 AND kind = 'filing_without_workflow' AND closed_at IS NULL)::integer
-              AS "withRunProblem",
+            count(*) FILTER (WHERE EXISTS (SELECT FROM ${RUN_FINDINGS}))::integer AS "withRunProblem",
             EXISTS (SELECT FROM findings WHERE mode = $1 AND kind = 'ledger_went_back' AND closed_at IS NULL) AS recovering,
             ${CONNECTIONS} AS connections,
             (SELECT count(*) FROM attempts WHERE mode = $1 AND request_id IS NOT NULL AND ended_at IS NULL)::integer AS "openRequests",
@@ -63,7 +67,7 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
                  'damaged', count(*) FILTER (WHERE pdf_problem = 'damaged')) FROM certificates c
               WHERE c.mode = $1 AND (pdf_document IS NULL OR pdf_problem IS NOT NULL)
                 AND EXISTS (SELECT FROM filing_rows r WHERE ${ROW_OF_CERTIFICATE})) AS pdfs
-       FROM filings WHERE mode = $1 AND closed_at IS NULL`,
+       FROM filings f WHERE mode = $1 AND closed_at IS NULL`,
     [mode],
   );
   const findings = await db.query<LedgerFigures['findings'][number]>(
@@ -81,11 +85,11 @@ export async function readHistoryFigures(db: Queryable, mode: Mode): Promise<His
     `SELECT state, count(*)::integer AS count FROM filings WHERE mode = $1 AND closed_at IS NOT NULL GROUP BY state`,
     [mode],
   );
-  const { rows } = await db.query<Omit<HistoryFigures, 'ended'>>(
+  const { rows } = await db.query<Pick<HistoryFigures, 'certificates' | 'storedPdfs'>>(
     `SELECT count(*)::integer AS certificates,
             count(*) FILTER (WHERE pdf_document IS NOT NULL AND pdf_problem IS NULL)::integer AS "storedPdfs"
        FROM certificates WHERE mode = $1`,
     [mode],
   );
-  return { ended: ended.rows, certificates: 0, storedPdfs: 0, ...rows[0] };
+  return { ended: ended.rows, certificates: 0, storedPdfs: 0, ...rows[0], quotaUsed: await quotaUsed(db, mode) };
 }

@@ -1,5 +1,6 @@
 /** A report as data: groups of figures with a definition, trend, charts and tables. Both writers render this alone. */
 import type { Mode } from '../domain/names';
+import type { Quota } from '../domain/service/limits';
 import { KOLKATA_OFFSET_MS, withTimes } from '../domain/dates';
 import { printable } from '../domain/text';
 
@@ -72,6 +73,8 @@ export interface ReportOptions {
   rows: number;
   /** Returns a workflow's address in the Temporal UI; null if the UI's address is not configured. */
   workflowUrl: ((workflowId: string) => string) | null;
+  /** What the contract with the service includes; default: free general use. */
+  quota?: Quota;
 }
 
 /** A figure. `alarm`: its value is outside its expected range. */

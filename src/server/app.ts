@@ -15,6 +15,7 @@ import { MAX_BODY_BYTES, parseJsonBody } from './http/body';
 import { createMetrics, observeRequests } from './http/metrics';
 import { boundConnections, createAllowance, refuseWhileSaturated, type LoadBounds } from './http/load';
 import type { Door } from './http/route';
+import { withComponents } from './http/components';
 import { addDescription } from './http/openapi';
 import { problemOf, unreadProblem } from './http/failures';
 import { addCheckRoutes } from './routes/checks';
@@ -24,6 +25,7 @@ import { addExporterRoutes } from './routes/exporters';
 import { addFilingActionRoutes } from './routes/filing-actions';
 import { addFilingRoutes } from './routes/filings';
 import { addReconciliationRoutes } from './routes/reconciliation';
+import { addWebhookRoutes } from './routes/webhooks';
 import { healthAnswer, postgresqlProbe, readinessOf, temporalProbe } from '../telemetry/readiness';
 
 /** Limits of a request and of all connections. What exceeds them is refused, so that other callers are served. */
@@ -58,7 +60,11 @@ export async function createApp(
   app.addHook('onSend', async (request, reply, payload) => allowance.holdAnswer(request, reply, payload));
   await app.register(helmet, HELMET);
   await app.register(multipart);
-  await app.register(swagger, DESCRIPTION);
+  await app.register(swagger, {
+    ...DESCRIPTION,
+    transformObject: (document) =>
+      'openapiObject' in document ? withComponents(document.openapiObject) : document.swaggerObject,
+  });
   let isSaturated = () => false;
   await app.register(
     async (api) => {
@@ -80,6 +86,7 @@ export async function createApp(
       addDocumentRoutes(registrar, door);
       addReconciliationRoutes(registrar, door);
       addEventRoutes(registrar, door);
+      addWebhookRoutes(registrar, door);
     },
     { prefix: '/v1' },
   );
@@ -211,6 +218,15 @@ const DESCRIPTION = {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
+    tags: [
+      { name: 'Exporters', description: 'Companies, their portal credentials and their remittances' },
+      { name: 'Filings', description: 'Check, file, and see what became of it' },
+      { name: 'Actions on filings', description: 'What persons decide' },
+      { name: 'Certificates', description: 'Certificates and their PDFs' },
+      { name: 'Reconciliation and reports', description: 'What differs, and figures' },
+      { name: 'Events', description: 'What happened, to be read' },
+      { name: 'Webhooks', description: 'What happened, told' },
+    ],
     components: { securitySchemes: { token: { type: 'http' as const, scheme: 'bearer' } } },
     security: [{ token: [] }],
   },

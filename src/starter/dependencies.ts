@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { WorkerSettings } from '../activities/dependencies';
 import type { Principal } from '../domain/principal';
 import type { Mode } from '../domain/names';
+import type { Quota } from '../domain/service/limits';
 import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client';
 import type { DocumentStore } from '../documents/document-store';
@@ -15,6 +16,10 @@ export interface EbrcReaderDependencies {
   documents: Pick<DocumentStore, 'pathOf'>;
   /** `test` for a `dev_` key, `live` for a `prod_` key; the same as the workers' mode. */
   mode: Mode;
+  /** How long after its date a certificate may be cancelled at the portal; default: as the authority allows it. */
+  cancelWithinMs?: number;
+  /** What the contract with the service includes; default: free general use. */
+  quota?: Quota;
   /** Address and namespace of the Temporal UI, for links in reports; without it there are no links. */
   temporalUi?: { address: string; namespace: string };
 }

@@ -3,6 +3,7 @@ import { basename, extname, join } from 'node:path';
 import { dateText } from '../domain/dates';
 import { writeOutputFile, zipStream } from '../documents/output-file';
 import type { DocumentStore } from '../documents/stored-document';
+import type { BankListEntry } from '../ledger/certificates/bank-list';
 import type { CertificateView } from '../ledger/certificates/certificates';
 import { csvOf } from './input-files';
 
@@ -11,6 +12,7 @@ const COLUMNS: Readonly<Record<string, (certificate: CertificateView) => string 
   eBRCNumber: ({ eBRCNumber }) => eBRCNumber,
   date: ({ eBRCDate }) => dateText(eBRCDate),
   status: ({ eBRCStatus }) => eBRCStatus,
+  cancelBy: ({ cancelBy }) => cancelBy,
   document: ({ sbCumInvoiceNumber }) => sbCumInvoiceNumber,
   billNo: ({ billNo }) => billNo,
   irmNumber: ({ irmNumber }) => irmNumber,
@@ -19,6 +21,7 @@ const COLUMNS: Readonly<Record<string, (certificate: CertificateView) => string 
   reference: ({ reference }) => reference,
   filingId: ({ filingId }) => filingId,
   sha256: ({ sha256 }) => sha256,
+  pdfNote: ({ pdfNote }) => pdfNote,
 };
 
 const names = Object.keys(COLUMNS);
@@ -43,6 +46,47 @@ export async function writeCertificates(path: string, certificates: readonly Cer
   sheet.columns = names.map((key) => ({ header: key, key, width: 22 }));
   sheet.getRow(1).font = { bold: true };
   sheet.addRows(rows.map((row) => ({ ...row, amount: row['amount'] && Number(row['amount']) })));
+  await writeOutputFile(path, Buffer.from(await workbook.xlsx.writeBuffer()));
+}
+
+/** Columns of the list for the bank, which closes the bills of documents (in EDPMS) by it. */
+const BANK_COLUMNS: readonly (readonly [string, number, keyof BankListEntry, ('day' | 'amount')?])[] = [
+  ['Exporter', 24, 'exporter'],
+  ['IEC', 13, 'iec'],
+  ['Shipping bill or document', 26, 'sbCumInvoiceNumber'],
+  ['Document date', 14, 'sbCumInvoiceDate', 'day'],
+  ['Port code', 11, 'portCode'],
+  ['Bill No', 20, 'billNo'],
+  ['Document value', 16, 'documentValue', 'amount'],
+  ['Document currency', 18, 'documentCurrency'],
+  ['IRM number', 22, 'irmNumber'],
+  ['IRM date', 12, 'irmDate', 'day'],
+  ['AD code', 10, 'irmAdCode'],
+  ['eBRC number', 24, 'eBRCNumber'],
+  ['eBRC date', 12, 'eBRCDate', 'day'],
+  ['Realised', 16, 'realisedValueFCC', 'amount'],
+  ['Currency', 10, 'currencyCode'],
+  ['Still open', 16, 'open', 'amount'],
+];
+
+/** Writes the list for the bank as a workbook; what the ledger does not know stays empty. */
+export async function writeBankList(path: string, entries: readonly BankListEntry[]): Promise<void> {
+  const { default: exceljs } = await import('exceljs');
+  const workbook = new exceljs.Workbook();
+  const sheet = workbook.addWorksheet('Certificates', { views: [{ state: 'frozen', ySplit: 1 }] });
+  const formats = { day: { numFmt: 'dd/mm/yyyy' }, amount: { numFmt: '#,##0.00##' } };
+  sheet.columns = BANK_COLUMNS.map(([header, width, , kind]) => ({ header, width, style: kind ? formats[kind] : {} }));
+  sheet.getRow(1).font = { bold: true };
+  sheet.autoFilter = { from: { row: 1, column: 1 }, to: { row: 1, column: BANK_COLUMNS.length } };
+  for (const entry of entries) {
+    sheet.addRow(
+      BANK_COLUMNS.map(([, , field, kind]) => {
+        const value = entry[field];
+        if (value === null || kind === undefined) return value;
+        return kind === 'amount' ? Number(value) : new Date(`${value}T00:00:00Z`);
+      }),
+    );
+  }
   await writeOutputFile(path, Buffer.from(await workbook.xlsx.writeBuffer()));
 }
 

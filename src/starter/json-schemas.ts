@@ -16,7 +16,12 @@ const item = z.strictObject(
   ),
 );
 
-const pushMessage = z.strictObject({
+/** Fields of an item that hold a date. */
+export const DATE_FIELDS: ReadonlySet<string> = new Set(
+  BULK_COLUMNS.flatMap(({ field, kind }) => (kind === 'date' ? [field] : [])),
+);
+
+export const pushMessage = z.strictObject({
   platformCustomerId: z.uuid().nullable().optional().describe('the exporter; may be left out'),
   recordResCount: z.number().int().describe('number of the items'),
   uploadType: z.enum(Object.keys(UPLOAD_TYPES)),

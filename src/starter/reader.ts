@@ -1,4 +1,5 @@
 import type { EventView, FilingSummary, FilingView } from '../domain/filing/view';
+import { bankList } from '../ledger/certificates/bank-list';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificates';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
 import { eventsPage } from '../ledger/views/events';
@@ -63,7 +64,7 @@ const unknownEntry = (what: string) =>
 
 /** Read-only access to the ledger. The caller opens and closes the dependencies. */
 export function createEbrcReader(deps: EbrcReaderDependencies) {
-  const { pool, mode, documents } = deps;
+  const { pool, mode, documents, cancelWithinMs } = deps;
   const exporterOf = (exporter: string | undefined) =>
     exporter === undefined ? undefined : exporterIdOf(pool, mode, exporter);
   const list = async ({ exporter, after, limit = PAGE_SIZE, ...filter }: ListFilter = {}): Promise<FilingSummary[]> => {
@@ -90,7 +91,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
       ),
     /** Pages of certificates, newest first. `document` is part of a document number. */
     async *certificates({ exporter, document, after, limit = Infinity }: CertificateFilter = {}) {
-      const filter = { mode, exporters: null, exporterId: await exporterOf(exporter), document };
+      const filter = { mode, exporters: null, exporterId: await exporterOf(exporter), document, cancelWithinMs };
       const [first] =
         after === undefined
           ? []
@@ -109,6 +110,9 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
           document: each.document && documents.pathOf(each.document),
         }));
     },
+    /** The certificates that are not cancelled, by document, with what of its value is still open. */
+    bankList: async ({ exporter, document }: Pick<CertificateFilter, 'exporter' | 'document'> = {}) =>
+      bankList(pool, { mode, exporterId: await exporterOf(exporter), document }),
     /** Pages of exporters, by name. */
     async *exporterPages({ after, limit = Infinity }: PartOfList = {}) {
       const first = after === undefined ? null : await exporterIdOf(pool, mode, after);

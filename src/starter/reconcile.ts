@@ -1,3 +1,4 @@
+import { summaryText } from '../domain/text';
 import { reconcileInput, type ReconcileResult } from '../domain/report-contracts';
 import type { FindingView, FindingKind } from '../domain/reconciliation/findings';
 import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
@@ -49,6 +50,10 @@ export async function reconcile(
     taskQueue,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: summaryText(
+      `Reconcile ${exporter ?? 'all companies'}${from ? ` from ${from}` : ''}${to ? ` to ${to}` : ''}`,
+    ),
+    staticDetails: 'Compares the ledger with the authority. Its findings: `ebrc findings`.',
   });
   const reportProgress = async (now: ReconcileResult) => {
     const converter = temporal.options.loadedDataConverter;

@@ -19,7 +19,7 @@ export interface ReportRequest {
 /** The path of the report and its figures by group. */
 export type ReportOutcome = ReturnType<typeof outcomeOf> & { path: string };
 
-export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi'>;
+export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi' | 'quota'>;
 
 /** Makes a report from the ledger and writes it. @throws UsageError for an invalid file name or day */
 export async function makeReport(deps: ReportDependencies, request: ReportRequest): Promise<ReportOutcome> {
@@ -64,6 +64,7 @@ async function composeReport(
     rules: await readRealisationRules(),
     rows,
     workflowUrl: workflowLinks(deps.temporalUi),
+    quota: deps.quota,
   });
 }
 

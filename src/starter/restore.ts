@@ -146,7 +146,7 @@ async function unknownToTemporal({ pool, mode, temporal }: RestoreDependencies) 
   const unknown = [];
   const limit = 100;
   for (let after = ''; ;) {
-    const page = await openFilings(pool, { mode, after, limit, due: false });
+    const page = await openFilings(pool, { mode, after, limit });
     for (const filing of page) {
       if (filing.maybeFiled) continue;
       const { status } = await describeRun(temporal, filing.workflowId);

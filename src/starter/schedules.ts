@@ -62,6 +62,8 @@ function optionsOf(
       workflowId: `schedule/${mode}/${planned.id}`,
       taskQueue,
       args: [{ ...planned.input, mode }],
+      staticSummary: `${planned.workflowType}, by schedule ${planned.id}`,
+      staticDetails: `${planned.cron}, ${planned.timezone}, ${mode} mode. Change it in schedules.yaml: \`ebrc schedules apply\`.`,
     },
   };
 }
@@ -190,7 +192,7 @@ const duration = z.string().regex(/^\d+(ms|s|m|h|d)$/u, 'a duration is a number 
 
 const schedule = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9-]{0,60}$/u, 'an id has small letters, digits and hyphens'),
-  workflowType: z.enum(['refreshIrms', 'reconcile', 'dailyReport', 'maintainLedger']),
+  workflowType: z.enum(['refreshIrms', 'reconcile', 'dailyReport']),
   cron: z.string().regex(/^\S+( \S+){4}$/u, 'five parts: minute hour day-of-month month day-of-week'),
   input: z.record(z.string(), z.unknown()).default({}),
   overlap: z.enum(['skip', 'buffer-one', 'allow']).default('skip'),

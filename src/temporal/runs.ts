@@ -2,6 +2,8 @@
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { Client } from '@temporalio/client';
 import { filingName, searchAttributes, type Mode } from '../domain/names';
+import { counted, markdownText, summaryText } from '../domain/text';
+import { retriedCalls, type RetriedCall } from './failing';
 import { isGrpcStatus } from './grpc-status';
 
 /** The workflow type and the one signal of filings. */
@@ -16,6 +18,9 @@ export interface FilingRun {
   /** Undefined: it is made from the content. */
   reference?: string;
   n: number;
+  /** For its title in the Temporal UI, where they are known. */
+  rows?: number;
+  exporterName?: string | null;
   /** Its state in the ledger; undefined: the ledger has not recorded it. It may then not be shown as recorded. */
   state?: string;
 }
@@ -36,19 +41,18 @@ export interface RecordedFiling extends FilingRun {
 export async function startWith(
   temporal: Client,
   taskQueue: string,
-  { workflowId, mode, exporterId, reference, n, state }: FilingRun,
+  filing: FilingRun,
   input: object,
   { terminate = false }: { terminate?: boolean } = {},
 ): Promise<boolean> {
-  const name = reference === undefined ? null : filingName({ reference, n });
+  const { workflowId, mode, exporterId, reference, state } = filing;
   const options = {
     workflowId,
     taskQueue,
     args: [input],
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     workflowIdConflictPolicy: terminate ? 'TERMINATE_EXISTING' : 'FAIL',
-    ...(name !== null && { staticSummary: name }),
-    staticDetails: `Filing ${name ?? 'without a reference of its own'} of exporter ${exporterId}, ${mode} mode. Ask for it with \`ebrc show\`.`,
+    ...textsOf(filing),
   } as const;
   const typedSearchAttributes = searchAttributes({ mode, exporterId, reference, state });
   try {
@@ -61,6 +65,22 @@ export async function startWith(
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+/** "3 rows, Kaveri Softworks, JULY", and where to read on. */
+function textsOf({ rows, exporterName, exporterId, mode, reference, n }: FilingRun) {
+  const name = reference === undefined ? null : filingName({ reference, n });
+  const whose = exporterName ?? exporterId;
+  const size = rows === undefined ? [] : [counted(rows, 'row')];
+  const details = [
+    `**${size[0] ?? 'A filing'}** of ${markdownText(whose)} (exporter ${markdownText(exporterId)}, ${mode} mode)`,
+    `Reference: ${name === null ? 'made from the content' : markdownText(name)}`,
+    `All of it: \`ebrc show ${markdownText(name ?? 'FILING')}\`. Its run asks the ledger what is next; terminating or resetting it files nothing twice.`,
+  ];
+  return {
+    staticSummary: summaryText([...size, whose, ...(name === null ? [] : [name])].join(', ')),
+    staticDetails: details.join('\n\n'),
+  };
 }
 
 /** Starts a run of a recorded filing, which goes on from the ledger. @returns false: it has one */
@@ -110,6 +130,7 @@ export interface RunStatus {
   taskAttempt: number;
   /** The task queue on which it runs. */
   taskQueue?: string;
+  calls: RetriedCall[];
 }
 
 /** Describes the newest run of a workflow id, because lists lag behind. @throws whatever is not "not found" */
@@ -118,9 +139,10 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
     const { status, taskQueue, raw } = await temporal.workflow.getHandle(workflowId).describe();
     // An unknown status counts as running, because nothing may be concluded from it.
     const known = STATUS[status.name as keyof typeof STATUS] ?? 'running';
-    return { status: known, taskQueue, taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0 };
+    const calls = await retriedCalls(temporal, raw.pendingActivities ?? []);
+    return { status: known, taskQueue, taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0, calls };
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return { status: 'gone', taskAttempt: 0 };
+    if (error instanceof WorkflowNotFoundError) return { status: 'gone', taskAttempt: 0, calls: [] };
     throw error;
   }
 }

@@ -16,15 +16,17 @@ export class NoWorkerError extends Error {
 /** `temporal.api.enums.v1.TaskQueueType`. */
 const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
 
+/** `temporal.api.enums.v1.WorkerVersioningMode`: tasks come by version. */
+const VERSIONED = 2;
+
 /** A poll ends after a minute, so a worker without a poll for longer is gone or frozen. By the server's clock. */
 const POLLS_WITHIN_MS = 2 * 60_000;
 
 /** Deadline of a call, because a server may accept a request and never answer. */
 const ANSWERS_WITHIN_MS = 5_000;
 
-/** The number of recent pollers of a task queue. */
-export async function pollersOf(client: Client, name: string, type: keyof typeof QUEUE_TYPES): Promise<number> {
-  const { pollers } = await client.withDeadline(Date.now() + ANSWERS_WITHIN_MS, () =>
+async function describeQueue(client: Client, name: string, type: keyof typeof QUEUE_TYPES) {
+  const { pollers, versioningInfo } = await client.withDeadline(Date.now() + ANSWERS_WITHIN_MS, () =>
     client.workflowService.describeTaskQueue({
       namespace: client.options.namespace,
       taskQueue: { name },
@@ -32,8 +34,30 @@ export async function pollersOf(client: Client, name: string, type: keyof typeof
     }),
   );
   const since = Date.now() - POLLS_WITHIN_MS;
-  return (pollers ?? []).filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? Infinity) * 1_000 > since)
-    .length;
+  const recent = (pollers ?? []).filter(
+    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? Infinity) * 1_000 > since,
+  );
+  return { pollers: recent, current: versioningInfo?.currentDeploymentVersion?.buildId };
+}
+
+/** The number of recent pollers of a task queue. */
+export async function pollersOf(client: Client, name: string, type: keyof typeof QUEUE_TYPES): Promise<number> {
+  return (await describeQueue(client, name, type)).pollers.length;
+}
+
+/**
+ * The version that gets the workflow tasks of a queue, and those whose workers polled it lately; null: workers without
+ * a version.
+ */
+export async function versionsOf(
+  client: Client,
+  name: string,
+): Promise<{ current: string | null; polling: (string | null)[] }> {
+  const { pollers, current } = await describeQueue(client, name, 'workflow');
+  const polling = pollers.map(({ deploymentOptions: of }) =>
+    of && Number(of.workerVersioningMode) === VERSIONED ? (of.buildId ?? null) : null,
+  );
+  return { current: current || null, polling: [...new Set(polling)] };
 }
 
 /** Whether a worker polled the task queue lately; `silent`: the server does not answer; null: unknown. */

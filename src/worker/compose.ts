@@ -19,7 +19,7 @@ import { readLedgerTime } from '../ledger/time';
 import { createVault } from '../ledger/vault/vault';
 import { beatJob, comparisonJob, compareLedger } from '../temporal/comparison';
 import { poke, pokeOrStart } from '../temporal/runs';
-import { sweepJobs } from '../temporal/sweep';
+import { sweepJob } from '../temporal/sweep';
 import { createReportThread } from '../reports/render';
 import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events';
@@ -37,6 +37,8 @@ import {
 } from './jobs';
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
+import { deliverWebhooks } from './webhooks/deliver';
+import { createWebhookSender } from './webhooks/send';
 
 export function compose(args: {
   config: Config;
@@ -99,6 +101,7 @@ export function compose(args: {
     documents: createDocumentStore({ root: config.documents }),
     workbooks,
     reports,
+    quota: config.quota,
     temporalUi: config.temporalUi ? { address: config.temporalUi, namespace: config.temporal.namespace } : undefined,
     clock: clock.now,
     logger,
@@ -114,6 +117,8 @@ export function compose(args: {
       }),
     extraction,
   };
+  const sender = createWebhookSender({ hosts: config.webhookHosts });
+  const webhooks = { pool, mode: config.mode, vault: deps.vault, sender, logger };
   const documentStore = watchDocumentStore({ pool, documents: deps.documents, metrics });
   const vaultKey = vaultKeyJob(deps);
   const runs = { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger };
@@ -151,14 +156,22 @@ export function compose(args: {
             everyMs: 1_000,
             run: (signal) => relayEvents(pool, signal),
           },
+          {
+            id: 'webhooks',
+            name: 'tell endpoints what happened',
+            everyMs: 1_000,
+            run: (signal) => deliverWebhooks(webhooks, signal),
+          },
           secretSweepJob({ pool, client, mode: config.mode, logger }),
           comparisonJob({ ...runs, settleAfterMs }),
-          ...sweepJobs(runs, (swept) => observeSweep(metrics, swept)),
+          sweepJob(runs, (swept) => observeSweep(metrics, swept)),
           templateReading(deps),
           ...(searchAttributes.length === Object.keys(SEARCH_ATTRIBUTES).length
             ? [searchAttributesJob(client, config.temporal.namespace, logger)]
             : []),
-          ...(config.observability.metrics ? [figuresJob({ pool, mode: config.mode, keyHash, metrics })] : []),
+          ...(config.observability.metrics
+            ? [figuresJob({ pool, mode: config.mode, keyHash, metrics, quota: config.quota })]
+            : []),
         ],
       }),
       documentStore.job,
@@ -170,6 +183,7 @@ export function compose(args: {
     close: async () => {
       await Promise.all([workbooks.close(), reports.close()]);
       await api.close();
+      await sender.close();
       await extraction?.api.close();
       await budget.close();
       await audit.close();

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/dates';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
-import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/vault';
+import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/orphans';
 import type { BackgroundJob } from './background-jobs';
 import type { Metrics } from './metrics';
 import { buffer } from 'node:stream/consumers';

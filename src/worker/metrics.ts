@@ -11,7 +11,7 @@ export const LEDGER_GAUGES = {
   ebrc_filing_oldest_seconds: 'Age of the oldest open filing of a state; 0 where there is none',
   ebrc_filings_needing_attention: 'Open filings that need a person',
   ebrc_filings_past_due: 'Open filings that have not moved for longer than their state allows',
-  ebrc_filings_with_run_problem: 'Open filings whose workflow failed, is gone or does not move',
+  ebrc_filings_with_run_problem: 'Open filings whose workflow is gone, or fails at every try',
   ebrc_question_oldest_seconds: 'Age of the oldest open question or finding that nobody acknowledged',
   ebrc_event_unplaced_seconds: 'How long the oldest event has waited for its place in the feed',
   ebrc_database_connections: 'Connections of the PostgreSQL server: in use, and the most it takes',
@@ -22,6 +22,8 @@ export const LEDGER_GAUGES = {
   ebrc_budget_slots: 'Calls that a rate class may make in a window',
   ebrc_budget_slots_used: 'Calls that the service may still count in the window',
   ebrc_budget_waiting: 'Calls that wait for a slot in worker processes',
+  ebrc_quota: 'What the contract with the service includes: certificates of a month, and exporters',
+  ebrc_quota_used: 'What is used of it: certificates of this month, and exporters',
   ebrc_certificates: 'Certificates that the ledger knows',
   ebrc_certificate_pdfs: 'Certificates by what became of their PDF: stored, missing or damaged',
   ebrc_findings: 'Open findings of reconciliations that nobody acknowledged',
@@ -47,7 +49,8 @@ export const COUNTERS = {
   ebrc_vault_failures: 'Stored passwords that did not open',
   ebrc_codec_failures: 'Payloads that did not open',
   ebrc_job_runs: 'Runs of background jobs by outcome',
-  ebrc_sweep_filings: 'Filings that the sweep resumed or reported to a person',
+  ebrc_sweep_filings:
+    'Filings that the sweep gave a new run, whose failing run it replaced, or that it reported to a person',
 } as const;
 
 export const HISTOGRAMS = {
@@ -102,7 +105,7 @@ export function createMetrics(meter: MetricMeter): Metrics {
     for (const value of values) counters.get(name)?.add(0, { [label]: value });
   };
   beginAtZero('ebrc_rate_limit_refusals', 'rate_class', RATE_CLASSES);
-  beginAtZero('ebrc_sweep_filings', 'what', ['resumed', 'reported']);
+  beginAtZero('ebrc_sweep_filings', 'what', ['resumed', 'replaced', 'reported']);
   beginAtZero('ebrc_vault_failures', 'reason', ['secret_missing', 'key_missing', 'unreadable']);
   beginAtZero('ebrc_codec_failures', 'reason', ['key_missing', 'unreadable']);
   return {

@@ -13,6 +13,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type pg from 'pg';
 import { FILING_STATES, isEnd } from '../domain/filing/states';
 import { RATE_CLASSES, RATE_LIMITS, type Mode } from '../domain/names';
+import type { Quota } from '../domain/service/limits';
 import { FINDING_KINDS } from '../domain/reconciliation/findings';
 import { readBudgetUsage } from '../budget/store';
 import { readLedgerTime } from '../ledger/time';
@@ -39,16 +40,20 @@ export function budgetMetrics(
 
 /** Wraps a vault to count secrets that cannot be decrypted. */
 export function countingVault(vault: Vault, metrics: Metrics): Vault {
-  return {
-    ...vault,
-    open: async (...args) => {
+  const counted = <A extends unknown[], T>(open: (...args: A) => Promise<T>) => {
+    return async (...args: A): Promise<T> => {
       try {
-        return await vault.open(...args);
+        return await open(...args);
       } catch (error) {
         metrics.count('ebrc_vault_failures', { reason: codeOf(error) });
         throw error;
       }
-    },
+    };
+  };
+  return {
+    ...vault,
+    open: counted((...args: Parameters<Vault['open']>) => vault.open(...args)),
+    openForWebhook: counted((...args: Parameters<Vault['openForWebhook']>) => vault.openForWebhook(...args)),
   };
 }
 
@@ -63,8 +68,9 @@ export function observeJob(metrics: Metrics, { id, ok }: { id: string; ok: boole
   if (ok) metrics.set('ebrc_job_last_success_timestamp_seconds', Date.now() / 1_000, { job_id: id });
 }
 
-export function observeSweep(metrics: Metrics, { resumed, reported }: Swept): void {
+export function observeSweep(metrics: Metrics, { resumed, replaced, reported }: Swept): void {
   metrics.count('ebrc_sweep_filings', { what: 'resumed' }, resumed.length);
+  metrics.count('ebrc_sweep_filings', { what: 'replaced' }, replaced.length);
   metrics.count('ebrc_sweep_filings', { what: 'reported' }, reported.length);
 }
 
@@ -91,8 +97,14 @@ const NS_PER_SECOND = 1e9;
 const STARTED_AT = Date.now() / 1_000 - process.uptime();
 
 /** Sets the ledger gauges, once a minute. */
-export function figuresJob(args: { pool: pg.Pool; mode: Mode; keyHash: string; metrics: Metrics }): BackgroundJob {
-  const { pool, mode, keyHash, metrics } = args;
+export function figuresJob(args: {
+  pool: pg.Pool;
+  mode: Mode;
+  keyHash: string;
+  metrics: Metrics;
+  quota: Quota;
+}): BackgroundJob {
+  const { pool, mode, keyHash, metrics, quota } = args;
   let historyAt = -Infinity;
   const shown = rememberShown(metrics);
   return {
@@ -105,7 +117,7 @@ export function figuresJob(args: { pool: pg.Pool; mode: Mode; keyHash: string; m
       shown.metrics.set('ebrc_ledger_whole', (await readLedgerTime(pool, mode)).whole ? 1 : 0);
       await showBudget(shown.metrics, pool, keyHash);
       if (performance.now() - historyAt >= HISTORY_EVERY_MS) {
-        showHistory(shown.metrics, await readHistoryFigures(pool, mode));
+        showHistory(shown.metrics, await readHistoryFigures(pool, mode), quota);
         historyAt = performance.now();
       }
       shown.metrics.set('ebrc_figures_read_timestamp_seconds', Date.now() / 1_000);
@@ -180,7 +192,12 @@ function showFigures(metrics: Metrics, figures: LedgerFigures): void {
   }
 }
 
-function showHistory(metrics: Metrics, { ended, certificates, storedPdfs }: HistoryFigures): void {
+function showHistory(metrics: Metrics, figures: HistoryFigures, quota: Quota): void {
+  const { ended, certificates, storedPdfs, quotaUsed } = figures;
+  for (const what of ['certificates', 'exporters'] as const) {
+    metrics.set('ebrc_quota', quota[what], { what });
+    metrics.set('ebrc_quota_used', quotaUsed[what], { what });
+  }
   for (const state of FILING_STATES.filter(isEnd)) {
     metrics.set('ebrc_filings', ended.find((figure) => figure.state === state)?.count ?? 0, { state });
   }

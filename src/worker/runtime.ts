@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { Runtime, type Logger as TemporalLogger, type LogLevel, type LogMetadata } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { failureForLog, failureInDebugText } from '../temporal/failing';
 import type { Config } from '../config/config';
 import { createMetrics, metricsOptions, type Metrics } from './metrics';
 
@@ -19,6 +20,15 @@ const EXPECTED_WARNING = /^No (workflows|Nexus services) registered/;
 const RETRIED = /^gRPC call \w+ retried/;
 const QUIET_MS = 60_000;
 
+/** A workflow task, or a query, that failed: the SDK gives the failure as one text. */
+const FAILING = /^Failing (workflow task|legacy query)/;
+
+/** The run and the failure of such a line, without names and amounts. */
+function failingFields({ run_id: runId, failure, ...meta }: LogMetadata): LogMetadata {
+  const error = failureInDebugText(String(failure ?? ''));
+  return { ...meta, runId: runId as unknown, ...(error !== null && { problem: failureForLog(error) }) };
+}
+
 /** Passes Temporal's log lines to our logger, so that they are masked and filtered like all others. */
 export function temporalLogger(logger: Logger, now = Date.now): TemporalLogger {
   let retriedAt = -Infinity;
@@ -28,7 +38,8 @@ export function temporalLogger(logger: Logger, now = Date.now): TemporalLogger {
     if (retried) retriedAt = now();
     const quiet = EXPECTED_WARNING.test(message) || (retried && retriedAt - before < QUIET_MS);
     const text = retried ? `Temporal does not answer; it is asked again until it does: ${message}` : message;
-    logger[LEVELS[quiet ? 'DEBUG' : level]](meta, text);
+    const fields = FAILING.test(message) ? failingFields(meta) : meta;
+    logger[LEVELS[quiet ? 'DEBUG' : level]](fields, text);
   };
   return {
     log,

@@ -8,6 +8,7 @@ import {
   condition,
   continueAsNew,
   isCancellation,
+  setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -37,6 +38,11 @@ const LOOK_AGAIN_MS = 15 * MINUTE_MS;
 export async function fileRemittances(given: FileInput, carried?: Carried): Promise<FilingResult> {
   const input = needInput('fileRemittances', given);
   let view: FilingResult | null = null;
+  setCurrentDetails(
+    carried || input.resume
+      ? 'Its filing is recorded. This run asks the ledger what is next.'
+      : 'It is being recorded in the ledger; nothing is checked or sent yet.',
+  );
   let pokes = 0;
   let cancelled = false;
   setHandler(filingQuery, () => view ?? begun(input), {
@@ -71,7 +77,7 @@ export async function fileRemittances(given: FileInput, carried?: Carried): Prom
       const lost = recorded && filingId === null && next.do !== 'end';
       view = lost ? (view ?? begun(input)) : { ...advanced.view, rows: advanced.view.rows ?? view?.rows ?? [] };
       recorded ||= filingId !== null;
-      showFiling(advanced, view);
+      showFiling(advanced, view, input.mode);
       if (next.do === 'end') return view;
       Object.assign(known, { filingId, told, shared, input: filingId === null ? input : null, shown: rowsKey(view) });
       if (filingId !== null && workflowInfo().continueAsNewSuggested && !poked())

@@ -2,6 +2,7 @@
 import {
   ActivityFailure,
   ApplicationFailure,
+  type WorkflowInboundCallsInterceptor,
   type WorkflowInterceptors,
   type WorkflowOutboundCallsInterceptor,
 } from '@temporalio/workflow';
@@ -18,6 +19,19 @@ class OneLocalStepAtATime implements WorkflowOutboundCallsInterceptor {
   };
 }
 
+/** Names the class of an error that fails a workflow task: Temporal keeps its message alone. */
+class NamedErrors implements WorkflowInboundCallsInterceptor {
+  execute: NonNullable<WorkflowInboundCallsInterceptor['execute']> = async (input, next) => {
+    try {
+      return await next(input);
+    } catch (error) {
+      if (error instanceof TypeError || error instanceof ReferenceError)
+        error.message = `${error.name}: ${error.message}`;
+      throw error;
+    }
+  };
+}
+
 /** An activity's result that is not encrypted is no result: the activity failed, which every caller handles. */
 class EncryptedResults implements WorkflowOutboundCallsInterceptor {
   scheduleActivity: NonNullable<WorkflowOutboundCallsInterceptor['scheduleActivity']> = async (input, next) => {
@@ -30,5 +44,5 @@ class EncryptedResults implements WorkflowOutboundCallsInterceptor {
 }
 
 export function interceptors(): WorkflowInterceptors {
-  return { outbound: [new OneLocalStepAtATime(), new EncryptedResults()] };
+  return { inbound: [new NamedErrors()], outbound: [new OneLocalStepAtATime(), new EncryptedResults()] };
 }

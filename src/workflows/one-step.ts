@@ -6,22 +6,17 @@ import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
 import type { ExtractDocumentInput, ExtractDocumentResult } from '../assistant/extraction/contracts';
 import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contracts';
 
-/** Removes old findings and runs of reconciliations, on a schedule. Filings and their events are kept. */
-export async function maintainLedger(): Promise<{
-  removed: Record<string, number>;
-}> {
-  return { removed: await calls('document', 'Remove old ledger data').pruneLedger() };
-}
-
 /** Writes the daily report into the document store, on a schedule. The result names the document. */
 export async function dailyReport(given: DailyReportInput): Promise<DailyReportResult> {
   const input = needInput('dailyReport', given);
+  setCurrentDetails('The report is being written into the document store.');
   return calls('document', { summary: 'Write the daily report', priorityKey: 5 }).writeDailyReport({ input });
 }
 
 /** Has a document read (spec: "Extraction service"), unless the ledger holds the answer already. */
 export async function extractDocument(given: ExtractDocumentInput): Promise<ExtractDocumentResult> {
   const input = needInput('extractDocument', given);
+  setCurrentDetails('The ledger is being asked for an earlier answer.');
   const opened = await calls('ledger', 'Find a stored extraction').openExtraction(input);
   if (opened.problems.length > 0) throw ApplicationFailure.nonRetryable(opened.problems.join('; '), 'invalid_input');
   if (opened.result) return opened.result;
@@ -35,6 +30,7 @@ export async function extractDocument(given: ExtractDocumentInput): Promise<Extr
 export async function changeExporter(given: ChangeExporterInput): Promise<ChangeExporterResult> {
   const input = needInput('changeExporter', given);
   const { mode: _, exporterId, ...change } = input;
+  setCurrentDetails('The exporter is being changed at the service.');
   await checkStarted({ workflow: 'changeExporter', input }, 'The change is for');
   const about = { summary: 'Change the client at the service', rateClass: 'api', exporterId, priorityKey: 1 } as const;
   try {

@@ -111,7 +111,7 @@ async function readBalances(problems: string[], { exporterId }: CompanyToReconci
   return read?.irmsWhole === true;
 }
 
-/** The windows of the scope that were read whole, now or lately. */
+/** The windows of the scope that were read, now or lately. */
 async function readWindows(
   problems: string[],
   { exporterId, iec }: CompanyToReconcile & { iec: string },

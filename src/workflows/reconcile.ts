@@ -31,7 +31,8 @@ export async function reconcile(
   const { resume, ...asked } = needInput('reconcile', input);
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();
   const result: ReconcileResult = resume?.soFar ?? reconciliationBegun(runId, workflowId);
-  setHandler(reconciliationQuery, () => result);
+  setHandler(reconciliationQuery, () => result, { description: 'What was compared so far; the shape of its result' });
+  setCurrentDetails('The companies are being compared one by one.');
   if (!resume) {
     const validation = calls('ledger', 'Validate the input and its dates');
     const plan = await validation.planReconciliation({ input: asked, runId, workflowId });

@@ -1,4 +1,4 @@
-import { continueAsNew } from '@temporalio/workflow';
+import { continueAsNew, setCurrentDetails } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
 import { calls, callsInBackground, checkStarted } from './activity-profiles';
@@ -17,6 +17,7 @@ export async function refreshIrms(
 ): Promise<RefreshIrmsResult> {
   const { resume, ...asked } = needInput('refreshIrms', input);
   const { exporterId } = asked;
+  setCurrentDetails('Balances are being read, exporter by exporter.');
   await checkStarted({ workflow: 'refreshIrms', input: asked }, 'The refresh is for');
   const after = resume?.after ?? '';
   const page = await calls('ledger', 'List exporters').exportersToRefresh({ exporterId, after, limit: PAGE });

@@ -9,6 +9,7 @@ import { markdownText } from '../domain/text';
 export function showFiling(
   advanced: Pick<Advanced, 'exporterId' | 'text' | 'next' | 'searchAttributes'>,
   view: FilingResult,
+  mode: string,
 ): void {
   const { state, attention, requestId, errors } = view;
   // A refused repeat shows what stands under its reference.
@@ -32,6 +33,7 @@ export function showFiling(
   // Only what changed; an attribute that the server does not know would fail the workflow task.
   const pairs = searchAttributes({
     exporterId: advanced.exporterId,
+    mode,
     state: shown.state,
     requestId,
     reference: view.reference,

@@ -188,7 +188,7 @@ describe('a failed call', () => {
 describe('is whole', () => {
   const isNot = async (problem: RegExp) =>
     expect(await read('certificates')).toMatchObject({
-      ...{ state: 'read', whole: false, read: null, problem: expect.stringMatching(problem) as string },
+      ...{ state: 'read', whole: false, read: { whole: false }, problem: expect.stringMatching(problem) as string },
     });
 
   it('without entries that cannot be read, name another IEC, or no document', async () => {

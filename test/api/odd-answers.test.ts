@@ -244,6 +244,13 @@ describe('odd answers', () => {
     expect(await api.fetchDetails(DETAILS)).toMatchObject(expected);
   });
 
+  test('fetch-details without a body lists nothing, and is no empty list', async () => {
+    service.answer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end();
+    });
+    expect(await api.fetchDetails(DETAILS)).toMatchObject(NOTHING);
+  });
+
   test('fetch-details of EBRC_NOT_FOUND is an empty list', async () => {
     answer({ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 404);
     expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 0, noList: false });

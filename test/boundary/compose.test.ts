@@ -107,7 +107,7 @@ it('mounts and builds what the project has', () => {
 
 it('runs programs that the build makes', () => {
   for (const [name, { image, command = [], entrypoint = [] }] of services) {
-    if (!image.startsWith('ebrc-worker:')) continue;
+    if (!byDefault(image).startsWith('ebrc-worker:')) continue;
     const [program = '', script = ''] = [...entrypoint, ...command];
     expect([name, ['ebrc', 'node', '/bin/sh'].includes(program)]).toEqual([name, true]);
     if (program === 'node') expect(script).toBe('dist/worker.js');

@@ -92,7 +92,8 @@ it('has manifests of the types of Kubernetes', async () => {
     expect(compilerErrors(all.filter(({ kind }) => kind !== 'PodMonitor'))).toEqual([]);
     const { version } = JSON.parse(readProject('package.json')) as { version: string };
     const images = all.flatMap(({ spec }) => spec?.template?.spec.containers.map(({ image }) => image) ?? []);
-    expect(new Set(images)).toEqual(new Set([`ebrc-worker:${version}`]));
+    const registry = overlay === 'production' ? 'registry.example/' : '';
+    expect(new Set(images)).toEqual(new Set([`${registry}ebrc-worker:${version}`]));
   }
 });
 
@@ -155,4 +156,19 @@ it('starts with a configuration that it takes, and gives the keys of the service
       expect(securityContext).toEqual(locked);
     }
   }
+});
+
+it('lets no pod go where it likes: each has a policy for both directions, and namespaces enforce `restricted`', () => {
+  const selected = (kind: string) =>
+    manifests.filter((each) => each.kind === kind).map(({ spec }) => JSON.stringify(spec?.podSelector ?? null));
+  const pods = manifests.filter(({ spec }) => spec?.template).map(({ metadata }) => metadata.name);
+  for (const name of pods) expect(selected('NetworkPolicy')).toContain(JSON.stringify({ matchLabels: { app: name } }));
+  for (const { kind, spec, metadata } of manifests) {
+    const { policyTypes } = (spec ?? {}) as { policyTypes?: string[] };
+    if (kind === 'NetworkPolicy')
+      expect([metadata.name, policyTypes]).toEqual([metadata.name, expect.arrayContaining(['Egress'])]);
+    const { labels = {} } = metadata as { labels?: Record<string, string> };
+    if (kind === 'Namespace') expect(labels['pod-security.kubernetes.io/enforce']).toBe('restricted');
+  }
+  expect(manifests.filter(({ kind }) => kind === 'Namespace')).toHaveLength(2);
 });

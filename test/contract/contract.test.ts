@@ -426,8 +426,8 @@ describe('what runs by itself', () => {
   it('keeps the schedules of the package on Temporal', async () => {
     const schedules = (action: string) => json<{ state: string; next: string[] }[]>(['schedules', action]);
     const applied = await schedules('apply');
-    expect(applied.map(({ state, next }) => [state, next.length > 0])).toEqual(Array(6).fill(['active', true]));
-    expect((await schedules('delete')).map(({ state }) => state)).toEqual(Array(6).fill('deleted'));
+    expect(applied.map(({ state, next }) => [state, next.length > 0])).toEqual(Array(5).fill(['active', true]));
+    expect((await schedules('delete')).map(({ state }) => state)).toEqual(Array(5).fill('deleted'));
     expect(await schedules('list')).toEqual([]);
   });
 });

@@ -102,7 +102,9 @@ it('shows in its metrics what happened, and names nobody', async () => {
   const exported = new Set([...scraped.matchAll(/^(\w+)[{ ]/gm)].map(([, name]) => name));
   // Everything that the alert rules and the dashboard are about, from Temporal's SDK too.
   const named = ['ops/alerts.yaml', 'ops/grafana-dashboard.json'].flatMap((file) => metricsIn(expressionsOf(file)));
-  expect(named.filter((name) => !exported.has(name))).toEqual([]);
+  // The SDK tells of failed tasks once there was one.
+  const seldom = 'temporal_workflow_task_execution_failed_total';
+  expect(named.filter((name) => name !== seldom && !exported.has(name))).toEqual([]);
   expect(scraped).toMatch(/^ebrc_api_calls_total\{kind="ok",operation="pushIrm",mode="test"[^}]*\} 1$/m);
   expect(scraped).toMatch(/^ebrc_poll_lag_seconds_count\{[^}]*\} [1-9]/m);
   expect(secretsIn(scraped)).toEqual([]);

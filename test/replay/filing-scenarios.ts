@@ -2,9 +2,12 @@
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { credentialsWorkflowId } from '../../src/domain/names';
 import { submitCredentialsUpdate } from '../../src/workflows/messages';
+import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../scenes/stage';
 import { REFUSED_BILL } from './refusing-proxy';
 import type { Scenario } from './scenario';
+import { filingForRun } from '../../src/ledger/runs';
+import { startRun } from '../../src/temporal/runs';
 import { handIn } from '../../src/ledger/vault/vault';
 
 type FilingScenario = Scenario<FilingStage>;
@@ -161,6 +164,39 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
       await stage.until(filing, 'awaiting_approval');
       await filing.cancel();
       return ended(filing);
+    },
+  },
+  {
+    name: 'file-replaced',
+    workflow: 'fileRemittances',
+    ends: { state: 'certified' },
+    play: async (stage) => {
+      const { filing } = await fileOne(stage, { approval: true });
+      const { filingId } = await stage.until(filing, 'awaiting_approval');
+      await stage.untilAsleep(filing);
+      await filing.terminate('a new run goes on from the ledger');
+      const open = await filingForRun(stage.worker.deps.pool, filingId ?? '');
+      if (open) await startRun(stage.env.client, stage.worker.taskQueue, open);
+      const replaced = stage.env.client.workflow.getHandle<typeof fileRemittances>(filing.workflowId);
+      await stage.until(replaced, 'awaiting_approval');
+      await stage.decide(replaced, 'approve', { by: 'meera' });
+      await stage.decide(replaced, 'approve', { by: 'ravi' });
+      return ended(replaced);
+    },
+  },
+  {
+    name: 'reconcile',
+    workflow: 'reconcile',
+    ends: { state: 'done', companies: 1, skipped: [] },
+    play: async (stage) => {
+      await ended((await fileOne(stage)).filing);
+      const handle = await stage.env.client.workflow.start('reconcile', {
+        taskQueue: stage.worker.taskQueue,
+        workflowId: 'reconcile/test/all/..',
+        args: [{ mode: 'test' }],
+      });
+      await handle.result();
+      return handle;
     },
   },
   faulty('file-overdue', 'certified', {

@@ -49,7 +49,7 @@ beforeAll(async () => {
   // authority.
   await compareCompany(ledger.pool, {
     ...{ mode: 'test', iec: IEC, exporterId: EXPORTER, checks: ['certificates'], overdueAfterMs: HOUR_MS },
-    windows: [{ from: '2026-02-01', to: ON, readAt: Date.now() + HOUR_MS }],
+    windows: [{ from: '2026-02-01', to: ON, readAt: Date.now() + HOUR_MS, whole: true }],
   });
   await ledger.pool.query('UPDATE findings SET first_seen_at = $1, last_seen_at = $1', [before(1)]);
   const [first] = await listFindings(ledger.pool, { mode: 'test', kind: 'ours_not_theirs' });
@@ -207,6 +207,21 @@ it('is of one mode alone', async () => {
   expect(figures('unknown', live)).toMatchObject({ filings: 0 });
   expect(figures('archive', live)).toMatchObject({ certificates: 0 });
   expect(figures('quota', live)).toMatchObject({ calls: 0, refused: 0, waiting: 0 });
+});
+
+it('marks what is used of the contract in live mode from 80 % on', async () => {
+  await ledger.pool.query(
+    `INSERT INTO exporters (exporter_id, mode, name, email, state)
+     SELECT 'live-' || n, 'live', 'N', n || '@example.test', 'ready' FROM generate_series(1, 8) n`,
+  );
+  const marked = async (exporters: number, mode: 'live' | 'test' = 'live') => {
+    const made = await dailyReport(ledger.pool, requestOf({ mode, quota: { certificates: 250, exporters } }));
+    const found = group('quota', made).figures.find(({ id }) => id === 'entities');
+    return [found?.label, found?.alarm ?? false];
+  };
+  expect(await marked(11)).toEqual(['Exporters (included: 11)', false]);
+  expect(await marked(10)).toEqual(['Exporters (included: 10)', true]);
+  expect((await marked(1, 'test'))[1]).toBe(false);
 });
 
 it('lists the filings that wait for somebody, until they have moved on', async () => {

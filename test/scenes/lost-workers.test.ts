@@ -46,7 +46,8 @@ describe('a worker that is lost', () => {
     await first.reached;
     stage.aroundPush(exporter, (send, context) => second.freeze().then(() => send(context)));
     await stage.giveUpOn(filing, 'submitPush');
-    await stage.passTo(second.reached);
+    await stage.pass(1 / 60);
+    await second.reached;
     first.thaw();
     await soon(async () => (await verdicts(filing)).join() === 'accepted');
     second.thaw();

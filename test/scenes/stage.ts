@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
+import type { WorkflowStartOptions } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { FilingApi } from '../../src/api/client';
 import type { SubmitContext } from '../../src/api/http/call';
@@ -25,7 +25,9 @@ import type { Decision } from '../../src/ledger/decisions/asked';
 import { addAccount, type PortalAccount } from '../support/sandbox';
 import { timeSkippingEnvironment } from '../support/temporal';
 import { startTestWorker, type TestWorkerOptions } from '../support/worker';
-import { isAsleep, telling } from './history';
+import { isAsleep, telling, type Filing } from './history';
+
+export type { Filing };
 import { startServiceProxy } from './service-proxy';
 import { mapping, messageOf } from '../../dev/sample-mapping';
 import { handIn } from '../../src/ledger/vault/vault';
@@ -34,8 +36,6 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 /** How long a filing may take to come to where a scene waits for it, in real time. */
 const WITHIN_MS = 30_000;
-
-export type Filing = WorkflowHandle<typeof fileRemittances>;
 
 /** A ready exporter at the sandbox with one IRM of its own: 10,000 USD, all of it available. */
 export interface TestExporter {
@@ -152,7 +152,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
         ...options,
         args: [{ mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference }],
       });
-      return telling(filing);
+      return telling(filing, env);
     },
     /**
      * Waits in real time, or while minutes pass on the server's clock, until the filing is in a state, and answers its
@@ -283,12 +283,6 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     async poke(filing: Filing): Promise<void> {
       await stage.untilAsleep(filing);
       await poke(env.client, filing.workflowId);
-    },
-    /** Lets minutes pass until a point was reached. */
-    async passTo(point: Promise<void>): Promise<void> {
-      let reached = false;
-      void point.then(() => (reached = true));
-      await stage.passUntil(() => Promise.resolve(reached));
     },
     /** New portal credentials, as `ebrc credentials` submits them. */
     async renewCredentials({ exporterId, username }: TestExporter, password: string): Promise<void> {

@@ -1,17 +1,5 @@
-/** Outcomes that nobody knows: what persons answer, and what is learnt late. */
-import type { fileRemittances } from '../../src/workflows/file-remittances';
-import { gate } from '../support/gate';
-import {
-  certifyByHand,
-  clientOf,
-  findings,
-  namesOf,
-  passSettleTime,
-  rowStates,
-  settle,
-  soon,
-  untilFound,
-} from './doors';
+/** Outcomes that nobody knows: and what persons answer. */
+import { certifyByHand, clientOf, namesOf, passSettleTime, rowStates, settle, soon, untilFound } from './doors';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
 
 const stage = useFilingStage(QUICK_AUTHORITY);
@@ -172,64 +160,6 @@ describe('filed', () => {
     expect(result).toMatchObject({ state: 'certified', rows: [{ eBRCNumber: one }] });
     expect(await rowStates(stage, filingId)).toEqual(['certified by persons']);
     expect(stage.pushes(exporter)).toBe(1);
-  });
-});
-
-describe('an answer that comes after “not filed”', () => {
-  /** A filing whose worker has the answer of attempt 1, and is frozen before it stores it. */
-  async function frozen(requestId?: string) {
-    const exporter = await stage.exporter();
-    const [held, reached] = [gate(), gate()];
-    if (requestId !== undefined) {
-      const data = { requestId, dgftAckId: 'ACK', ackStatus: 'Validated', recordResCount: 1 };
-      const body = { success: true, data, statusCode: 200, timestamp: new Date().toISOString() };
-      stage.service.script({ operation: 'push-irm', about: exporter.exporterId, answer: { status: 200, body } });
-    }
-    stage.aroundPush(exporter, async (send, context) => {
-      const answer = await send({ ...context, signal: undefined });
-      reached.open();
-      await held.passed;
-      return answer;
-    });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await reached.passed;
-    await stage.giveUpOn(filing, 'submitPush');
-    const { filingId } = await stage.until(filing, 'outcome_unknown', 'passing');
-    await settle(stage, filing);
-    return { exporter, filing, filingId, thaw: held.open };
-  }
-
-  it('while nothing else was sent holds the rows again, and opens what had ended', async () => {
-    const { exporter, filing, filingId, thaw } = await frozen();
-    await stage.decide(filing, 'not_filed', { ends: true });
-    expect(await filing.result()).toMatchObject({ state: 'needs_correction' });
-    expect(await rowStates(stage, filingId)).toEqual(['released']);
-    thaw();
-    await soon(async () => (await stage.verdicts(filingId)).join() === 'accepted');
-    expect(await rowStates(stage, filingId)).toEqual(['sent']);
-    // Its worker has started a run for it.
-    const { workflowId } = filing;
-    await soon(
-      async () => (await stage.env.client.workflow.getHandle(workflowId).describe()).status.name === 'RUNNING',
-    );
-    const again = stage.env.client.workflow.getHandle<typeof fileRemittances>(workflowId);
-    expect(await again.result()).toMatchObject({
-      state: 'certified',
-      requestId: (await stage.requestsOf(exporter))[0],
-    });
-    expect(stage.pushes(exporter)).toBe(1);
-  });
-
-  it('while another attempt is out keeps its verdict, and is a finding', async () => {
-    const { filing, filingId, thaw } = await frozen('LATE-1');
-    await stage.decide(filing, 'not_filed');
-    await soon(async () => (await stage.verdicts(filingId)).join() === 'not_filed,accepted');
-    thaw();
-    await soon(async () => (await findings(stage, filingId)).includes('accepted_twice'));
-    expect(await stage.verdicts(filingId)).toEqual(['not_filed', 'accepted']);
-    const { attempts } = await stage.view(filing);
-    expect(attempts[0]).toMatchObject({ requestId: 'LATE-1' });
-    expect(await filing.result()).toMatchObject({ state: 'certified' });
   });
 });
 

@@ -19,8 +19,8 @@ export function useFilingStage(options: FilingStageOptions = {}): FilingStage {
 }
 
 /**
- * An authority that has answered when it is asked first: an unknown outcome is looked into every ten minutes, and each look costs
- * the test real time.
+ * An authority that has answered when it is asked first: an unknown outcome is looked into every ten minutes, and each
+ * look costs the test real time.
  */
 export const QUICK_AUTHORITY: FilingStageOptions = {
   sandbox: { ackDelayMs: 4 * 60_000 },

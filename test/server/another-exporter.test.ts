@@ -39,15 +39,18 @@ async function sideOf(who: typeof KAVERI, reference: string, document: string): 
   );
   const [{ irmNumber } = { irmNumber: '' }] = message.ebrcBulkGenDtos;
   const { filingId, contentHash, requestId, dgftAckId } = filed;
+  const url = `https://${document.toLowerCase()}.example/`;
+  const { webhookId: webhook } = (await ask<{ webhookId: string }>('POST', '/v1/webhooks', { url })).body;
   const tells = [exporter, who.email, who.name, who.iec, filingId, reference, number, contentHash, requestId];
   return {
-    ...{ exporter, email: who.email, filing: reference, number, id: made[0]?.id ?? '', token, message },
-    tells: [...tells, dgftAckId, String(irmNumber), document].filter((each) => each !== null),
+    ...{ exporter, email: who.email, filing: reference, number, id: made[0]?.id ?? '', webhook, token, message },
+    tells: [...tells, url, dgftAckId, String(irmNumber), document].filter((each) => each !== null),
   };
 }
 
 const nothing = (): Names => ({
   ...{ exporter: randomUUID(), email: 'nobody@x.example', filing: 'JULY-NOBODY', number: 'NONE123', id: '999999999' },
+  webhook: randomUUID(),
 });
 
 type Asking = Awaited<ReturnType<typeof everyRoute>>[number] & { search?: string };

@@ -12,6 +12,7 @@ import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { addPrincipal } from '../../src/starter/principals';
 import { createSandbox } from '../../src/sandbox/sandbox';
 import { startDoor } from '../../src/server/door';
+import description from '../../schemas/openapi.json';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
 import { closeAfterAll } from '../support/closing';
 import { createPool } from '../../src/ledger/pool';
@@ -167,7 +168,27 @@ export async function askDoor<T = Record<string, unknown>>(
   const bytes = Buffer.from(await response.arrayBuffer());
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
   const parsed = (isJson ? JSON.parse(bytes.toString()) : {}) as T;
+  if (response.status >= 400 && isJson) assertDescribed(method, path, parsed as { code?: string });
   return { status: response.status, headers: response.headers, body: parsed, bytes };
+}
+
+type Described = Record<string, Record<string, { operationId: string }>>;
+const { paths, components } = description as unknown as {
+  paths: Described;
+  components: { schemas: Record<string, { properties: { code: { enum: string[] } } }> };
+};
+const ROUTES = Object.entries(paths).map(([path, methods]) => {
+  return { at: new RegExp(`^${path.replace(/\{\w+\}/gu, '[^/]+')}$`, 'u'), methods };
+});
+
+/** Every problem that a route answers has a code that the description of the route has. */
+function assertDescribed(method: string, path: string, { code = '' }: { code?: string }): void {
+  const [address = ''] = path.split('?');
+  const id = ROUTES.find(({ at }) => at.test(address))?.methods[method.toLowerCase()]?.operationId;
+  if (id === undefined) return;
+  const schema = components.schemas[`${id.charAt(0).toUpperCase()}${id.slice(1)}Problem`];
+  if (schema?.properties.code.enum.includes(code) !== true)
+    throw new Error(`${method} ${path} answers the code ${code}, which its description lacks.`);
 }
 
 /** A pool whose statements pass through `watch`, which makes them with `query`. */
@@ -201,8 +222,14 @@ export async function onboard(stage: DoorStage, exporter = KAVERI): Promise<stri
 
 /** A push message of rows that map the exporter's own remittances, each with a document of its own. */
 export async function messageOf(stage: DoorStage, document: string, rows = 1, { email } = KAVERI) {
-  const { body } = await stage.ask<{ items: DemoIrm[] }>('GET', `/v1/exporters/${email}/irms`);
-  const [first] = demoMessage(body.items).ebrcBulkGenDtos;
+  type Irm = Record<'irmNumber' | 'irmAdCode' | 'irmIfscCode', string> &
+    Record<'irmDt' | 'irmFCC' | 'irmPurposeCode' | 'irmRemitAmtFCC', string>;
+  const { body } = await stage.ask<{ items: Irm[] }>('GET', `/v1/exporters/${email}/irms`);
+  const irms = body.items.map(({ irmDt, irmFCC, irmPurposeCode, irmRemitAmtFCC, ...irm }): DemoIrm => {
+    const irmIssueDate = irmDt.split('-').reverse().join('');
+    return { ...irm, irmIssueDate, currency: irmFCC, purposeCode: irmPurposeCode, amount: irmRemitAmtFCC };
+  });
+  const [first] = demoMessage(irms).ebrcBulkGenDtos;
   const ebrcBulkGenDtos = Array.from({ length: rows }, (_, at): Mapping => {
     const own = rows === 1 ? document : `${document}-${at + 1}`;
     return { ...first!, serialNo: at + 1, sbCumInvoiceNumber: own, billNo: own, mappedIRMAmountFCC: 10 };

@@ -16,6 +16,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   resolveFiling: { as: 'not-filed', note: 'x' },
   abandonFiling: { note: 'x' },
   acknowledgeFinding: { note: 'x' },
+  // Refused, so that nothing is added that is another one each time.
+  addWebhook: { url: 'http://erp.example/hook' },
 };
 
 /** What stands in paths and bodies. */
@@ -25,9 +27,17 @@ export interface Names {
   filing: string;
   number: string;
   id: string;
+  webhook: string;
 }
 
-const NAMES: Names = { exporter: KAVERI.email, email: 'other@x.example', filing: 'NONE', number: 'EBRC1', id: '1' };
+const NAMES: Names = {
+  exporter: KAVERI.email,
+  email: 'other@x.example',
+  filing: 'NONE',
+  number: 'EBRC1',
+  id: '1',
+  webhook: 'aaaaaaaa-0000-4000-8000-000000000009',
+};
 
 /** @param given what stands in paths, and the message of what is filed or checked */
 export async function everyRoute(

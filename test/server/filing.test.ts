@@ -58,12 +58,12 @@ it('files, waits for the end, and answers rows, certificates and PDFs', async ()
   expect((await listed(sbCumInvoiceNumber)).body.items).toEqual([one.body]);
   expect((await listed('no such document')).body.items).toEqual([]);
   // Filing dates are ISO dates here, however the service writes them.
-  const irms = await stage.ask<{ items: { irmIssueDate: string; remittanceDate: string }[] }>(
+  const irms = await stage.ask<{ items: { irmDt: string; remittanceDate: string }[] }>(
     'GET',
     `/v1/exporters/${exporterId}/irms?limit=1`,
   );
-  const { irmIssueDate, remittanceDate } = irms.body.items[0] ?? {};
-  const days = [row?.eBRCDate, one.body['eBRCDate'], irmIssueDate, remittanceDate];
+  const { irmDt, remittanceDate } = irms.body.items[0] ?? {};
+  const days = [row?.eBRCDate, one.body['eBRCDate'], irmDt, remittanceDate];
   for (const day of days) expect(day).toMatch(/^\d{4}-\d{2}-\d{2}$/u);
   const pdf = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}/pdf`);
   const sha256 = createHash('sha256').update(pdf.bytes).digest();
@@ -225,6 +225,10 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
     differs: { file: string }[];
   }
   await stage.ask('GET', '/v1/filings/DOOR%2F6', { headers: { prefer: 'wait=60' } });
+  await stage.ledger.pool.query(
+    `INSERT INTO api_calls (mode, at, operation, exporter_id, status, latency_ms)
+     SELECT mode, made_at, 'pushIrm', exporter_id, 200, 5 FROM filings WHERE reference = 'DOOR/6'`,
+  );
   const files = await bundle('DOOR/6');
   const [attempt] = json<{ verdict: string; request_id: string }[]>(files, 'attempts.json');
   expect(attempt).toMatchObject({ verdict: 'accepted', request_id: expect.any(String) });
@@ -234,6 +238,7 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
   // The approval that came too late is no decision.
   expect(json(files, 'decisions.json')).toMatchObject([{ kind: 'approve', principal: 'ravi', outcome: 'carried_out' }]);
   expect(json(files, 'about.json')).toMatchObject({ reference: 'DOOR/6', removed: [], differs: [] });
+  expect(json(files, 'calls.json')).toContainEqual(expect.objectContaining({ operation: 'pushIrm', kind: null }));
 
   // A workbook that was made for the send is in it as it was sent.
   await file(await filing('DOOR/8', { channel: 'bulk' }));

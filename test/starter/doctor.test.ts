@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { queueOfClass, RATE_CLASSES } from '../../src/domain/names';
+import { filingForRun, noteRunProblem } from '../../src/ledger/runs';
 import { doubtLedger, readLedgerTime } from '../../src/ledger/time';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
@@ -11,6 +12,7 @@ import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { closeAfterAll } from '../support/closing';
 import { createEmptyDatabase, useTestDatabase } from '../support/postgres';
+import { recordFilingByHand } from '../support/recorded-filing';
 import { useSandbox } from '../support/sandbox';
 import { useDevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
@@ -75,6 +77,7 @@ it('finds a healthy installation healthy', async () => {
     'connections',
     'events',
     'ledger',
+    'runs',
     'vault keys',
     'temporal',
     'search attributes',
@@ -84,10 +87,30 @@ it('finds a healthy installation healthy', async () => {
     'service',
     'clock of the service',
     'quota',
+    'contract',
   ]);
   const { stdout } = await ebrc(['doctor'], { env });
   expect(stdout).toMatch(/workers\tok/);
   expect(stdout).toMatch(/payloads\tok\tresults are encrypted; plain text is taken/);
+});
+
+it.each([
+  ['11', true, null],
+  ['10', true, /EBRC_QUOTA_EXPORTERS/u],
+  ['7', false, /EBRC_QUOTA_EXPORTERS/u],
+])('compares 8 live exporters with the %s of the contract', async (included, ok, advice) => {
+  await database.pool.query(
+    `INSERT INTO exporters (exporter_id, mode, name, email, state)
+     SELECT 'live-' || n, 'live', 'N', n || '@example.test', 'ready' FROM generate_series(1, 8) n ON CONFLICT DO NOTHING`,
+  );
+  const { json } = await ebrc(['doctor', '--json'], {
+    env: { ...env, EBRC_API_KEY: 'prod_key', EBRC_QUOTA_EXPORTERS: included, TEMPORAL_ADDRESS: '127.0.0.1:9' },
+    connectWithinMs: 300,
+  });
+  expect(json<CheckResult[]>().find(({ check }) => check === 'contract')).toEqual({
+    ...{ check: 'contract', ok, message: `0 of 250 certificates this month, 8 of ${included} exporters` },
+    advice: advice && expect.stringMatching(advice),
+  });
 });
 
 it.each<[string, Record<string, string>, RegExp]>([
@@ -224,6 +247,19 @@ it('reports a ledger that has to be compared with Temporal again', async () => {
   const wrong = await wrongBesidesTemporal({});
   await database.pool.query('UPDATE ledger SET branch = $1, epoch = $2', [rows[0].branch, rows[0].epoch]);
   expect(wrong).toMatchObject([{ check: 'ledger', message: expect.stringContaining('nothing is sent') as string }]);
+});
+
+it('names a filing whose workflow fails', async () => {
+  const { filingId } = await recordFilingByHand(database.pool, { reference: 'FAILS' });
+  const filing = await filingForRun(database.pool, filingId);
+  const problem = { kind: 'run_failing', text: 'Its workflow fails at every try.' } as const;
+  if (filing) await noteRunProblem(database.pool, filing, problem);
+  const wrong = await wrongBesidesTemporal({});
+  expect(wrong).toMatchObject([
+    { check: 'runs', message: expect.stringMatching(/^1 open filing .* FAILS: Its workflow fails/u) as string },
+  ]);
+  await database.pool.query('UPDATE filings SET closed_at = clock_timestamp() WHERE filing_id = $1', [filingId]);
+  expect(await wrongBesidesTemporal({})).toEqual([]);
 });
 
 it('names a server that takes no writes, and a ledger that is newer than this version', async () => {

@@ -7,7 +7,11 @@ import { createEbrcReader } from '../../src/starter/reader';
 import type { FindingView } from '../../src/domain/reconciliation/findings';
 import type { FilingView, FilingSummary } from '../../src/domain/filing/view';
 import { mapping } from '../../dev/sample-mapping';
-import { saveCertificates } from '../../src/ledger/certificates/certificates';
+import { Workbook } from 'exceljs';
+import { isoFromFilingDate } from '../../src/domain/dates';
+import type { BankListEntry } from '../../src/ledger/certificates/bank-list';
+import { saveCertificates, type CertificateView } from '../../src/ledger/certificates/certificates';
+import { markArchived } from '../../src/ledger/certificates/pdfs';
 import { compareCompany } from '../../src/ledger/reconciliation/compare';
 import { markBad, markRejected } from '../../src/ledger/vault/credentials';
 import { detailOf, EXPORTER, HOUR_MS, IEC, irmRecord, knowExporter, NOW, readIrms, tell } from '../ledger/filed';
@@ -35,7 +39,7 @@ beforeAll(async () => {
   // A whole reading of those days that showed neither certificate.
   await compareCompany(ledger.pool, {
     ...{ mode: 'test', iec: IEC, exporterId: EXPORTER, checks: ['certificates'], overdueAfterMs: HOUR_MS },
-    windows: [{ from: '2026-02-01', to: '2026-02-28', readAt: Date.now() + HOUR_MS }],
+    windows: [{ from: '2026-02-01', to: '2026-02-28', readAt: Date.now() + HOUR_MS, whole: true }],
   });
 });
 
@@ -192,9 +196,75 @@ describe('filings', () => {
       const path = join(folder, `${document}.csv`);
       expect((await ebrc(['certificates', '--document', document, '-o', path], { env })).code).toBe(0);
       const [header, first = ''] = (await readFile(path, 'utf8')).split('\n');
-      expect(header).toBe('eBRCNumber,date,status,document,billNo,irmNumber,amount,currency,reference,filingId,sha256');
+      expect(header).toBe(
+        'eBRCNumber,date,status,cancelBy,document,billNo,irmNumber,amount,currency,reference,filingId,sha256,pdfNote',
+      );
       expect(first.split(',')[0]).toBe(document === '102' ? 'EB2' : '');
     }
+  });
+
+  it('have certificates that show until when they may be cancelled, and what is odd about their PDFs', async () => {
+    const note = 'its end marker is missing; PDF readers open it all the same';
+    const pdf = { document: 'EB1.pdf', sha256: 'f'.repeat(64), bytes: 10, note };
+    await markArchived(ledger.pool, { mode: 'test', iec: IEC, eBRCNumber: 'EB1' }, pdf);
+    await ledger.pool.query(`UPDATE certificates SET status = 'Cancelled' WHERE ebrc_number = 'EB2'`);
+    const shown = async (more: Record<string, string> = {}) => {
+      const { json } = await ebrc(['certificates', '--json'], { env: { ...env, ...more } });
+      const listed = json<CertificateView[]>().filter(({ eBRCNumber }) => /EB[12]/u.test(eBRCNumber));
+      return listed.map(({ cancelBy, pdfNote }) => [cancelBy, pdfNote]);
+    };
+    expect(await shown()).toEqual([
+      ['2026-06-10', note],
+      [null, null],
+    ]);
+    expect((await shown({ EBRC_CANCEL_WITHIN: '10d' }))[0]?.[0]).toBe('2026-02-20');
+    const { stdout } = await ebrc(['certificates'], { env });
+    expect(stdout).toMatch(/EB1\t.*\t2026-06-10\t.*EB1\.pdf \(its end marker is missing/u);
+    expect(stdout).toMatch(/EB2\t.*\tCancelled\t/u);
+    const filing = (await ebrc(['show', 'GOOD'], { env })).stdout;
+    expect(filing).toContain('EB1.pdf (its end marker is missing');
+    expect(filing).toMatch(/Next: certificates were cancelled\. Correct row 2 .*`ebrc correct F-\S+ FILE`/u);
+    expect((await ebrc(['show', 'GOOD', '--json'], { env })).json<FilingView>().rows[0]?.pdfNote).toBe(note);
+    await ledger.pool.query(`UPDATE certificates SET status = 'Issued', pdf_document = NULL, pdf_note = NULL`);
+  });
+
+  it('have certificates that are listed for the bank by document, with what of its value is still open', async () => {
+    const part = (billNo: string, mappedIRMAmountFCC: number, certificate: string) => ({
+      ...{ sbCumInvoiceNumber: '140', sbCumInvoiceDate: '05012026', sbCumInvoiceValueinFCC: 1_000, portCode: 'INMAA1' },
+      ...{ billNo, mappedIRMAmountFCC, becomes: { certificate, archived: false } },
+    });
+    const rows = [part('P/1', 300, 'EB41'), part('P/2', 200, 'EB42'), part('P/3', 100, 'EB43')];
+    await tell(ledger, { reference: 'PARTS', madeAt: NOW, hours: 2, rows });
+    await ledger.pool.query(`UPDATE certificates SET status = 'Cancelled' WHERE ebrc_number = 'EB43'`);
+    const path = join(folder, 'for-the-bank.xlsx');
+    const forBank = (...args: string[]) => ebrc(['certificates', '--for-bank', '--document', '140', ...args], { env });
+    const { code, json } = await forBank('-o', path, '--json');
+    expect(code).toBe(0);
+    expect(json<BankListEntry[]>().map(({ eBRCNumber, open }) => [eBRCNumber, open])).toEqual([
+      ['EB41', '500'],
+      ['EB42', '500'],
+    ]);
+    const workbook = new Workbook();
+    await workbook.xlsx.readFile(path);
+    const [header, first] = workbook.worksheets[0]?.getRows(1, 2) ?? [];
+    const { irmNumber, irmDt, irmAdCode } = mapping();
+    const cells = Object.fromEntries(
+      (header?.values as string[]).slice(1).map((name, at) => [name, first?.getCell(at + 1).value]),
+    );
+    expect(cells).toMatchObject({
+      ...{ 'Shipping bill or document': '140', 'Document date': new Date('2026-01-05'), 'Port code': 'INMAA1' },
+      ...{ 'Bill No': 'P/1', 'Document value': 1_000, 'Document currency': 'USD', 'IRM number': irmNumber },
+      ...{ 'IRM date': new Date(isoFromFilingDate(irmDt)), 'AD code': irmAdCode, 'eBRC number': 'EB41' },
+      ...{ 'eBRC date': new Date('2026-02-10'), Realised: 300, Currency: 'USD', 'Still open': 500 },
+    });
+    // Paid in another currency, what is open cannot be said.
+    await ledger.pool.query(`UPDATE certificates SET currency = 'EUR' WHERE ebrc_number = 'EB42'`);
+    const mixed = await forBank('-o', path, '--force', '--json');
+    expect(mixed.json<BankListEntry[]>().map(({ open }) => open)).toEqual([null, null]);
+    expect((await forBank()).stderr).toContain('-o FILE.xlsx');
+    expect((await forBank('-o', join(folder, 'list.csv'))).code).toBe(2);
+    await ledger.pool.query(`DELETE FROM filings WHERE reference = 'PARTS'`);
+    await ledger.pool.query(`DELETE FROM certificates WHERE document_no = '140'`);
   });
 
   it('are read by each function of a reader alone, as programs take them out', async () => {

@@ -23,7 +23,7 @@ const one = (id: string, more = '') =>
 describe('the file', () => {
   it('of the package names each kind of work, in Asia/Kolkata', async () => {
     const planned = await readScheduleFile(PACKAGED);
-    expect(planned.map(({ id }) => id)).toEqual('refresh-irms reconcile heal-pdfs sweep daily-report prune'.split(' '));
+    expect(planned.map(({ id }) => id)).toEqual('refresh-irms reconcile heal-pdfs overdue daily-report'.split(' '));
     expect(new Set(planned.map(({ timezone }) => timezone))).toEqual(new Set(['Asia/Kolkata']));
   });
 

@@ -106,3 +106,25 @@ it('says once that Temporal does not answer, until it was quiet for a while', ()
     'Something else',
   ]);
 });
+
+it('writes why a workflow task failed where that names code alone', () => {
+  const temporal = temporalLogger(logger);
+  const fail = (message: string) =>
+    temporal.warn('Failing workflow task', {
+      run_id: 'run-1',
+      failure: `Failure { failure: Some(Failure { message: "${message}", source: "", stack_trace: "" }), force_cause: Unspecified }`,
+    });
+  fail('[TMPRL1100] Nondeterminism error: Activity type of scheduled event \\"readCompany\\" does not match');
+  fail("TypeError: Cannot read properties of undefined (reading 'rows')\\nsecond line");
+  fail('The step on the ledger failed: Kaveri Softworks has 91234.56');
+  expect(lines.join('')).not.toMatch(SHOWS_SOMETHING);
+  expect(written().map(({ msg, runId, problem }) => [msg, runId, problem])).toEqual([
+    [
+      'Failing workflow task',
+      'run-1',
+      '[TMPRL1100] Nondeterminism error: Activity type of scheduled event "readCompany" does not match',
+    ],
+    ['Failing workflow task', 'run-1', "TypeError: Cannot read properties of undefined (reading 'rows')"],
+    ['Failing workflow task', 'run-1', expect.stringContaining('Temporal UI')],
+  ]);
+});

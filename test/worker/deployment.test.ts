@@ -1,5 +1,6 @@
 /** A change of the worker version while an onboarding is under way: it goes on on the new one. */
 import { join } from 'node:path';
+import type { CheckResult } from '../../src/starter/doctor/doctor';
 import type { KeptProcess } from '../../dev/kept-process';
 import { startProgram } from '../../dev/program';
 import { builtPackage } from '../support/built-package';
@@ -14,7 +15,7 @@ import { useDevServer } from '../support/temporal';
 const folder = testFolder();
 const temporal = useDevServer();
 const database = useTestDatabase();
-const sandbox = useSandbox({ activationDelayMs: 3_000 });
+const sandbox = useSandbox({ activationDelayMs: 40_000 });
 let env: Record<string, string>;
 const workers: KeptProcess[] = [];
 
@@ -56,6 +57,11 @@ async function makeCurrent(buildId: string): Promise<unknown> {
   return versions;
 }
 
+const versionOfDoctor = async () => {
+  const { json } = await ebrc(['doctor', '--json'], { env });
+  return json<CheckResult[]>().find(({ check }) => check === 'version');
+};
+
 it('refuses a version that no worker has, and a configuration with half of it', async () => {
   const unknown = await ebrc(['deploy', 'current', '--build-id', 'nobody'], { env });
   expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('has polled yet')]);
@@ -74,6 +80,13 @@ it('moves an open workflow to the new version', async () => {
     { env, input: 'Kaveri@Soft9' },
   );
   expect([onboarding.code, onboarding.stderr]).toEqual([0, onboarding.stderr]);
+  const program = (await builtPackage()).commandLine;
+  // The server lists a run a moment after its start.
+  await eventually(async () => {
+    const { json: checked, code: sound } = await ebrc(['deploy', 'check', '--json'], { env, program });
+    expect([sound, checked<{ failed: [] }>().failed]).toEqual([0, []]);
+    return checked<{ replayed: number }>().replayed === 1;
+  });
   await start('two');
   expect(await makeCurrent('two')).toMatchObject([
     { buildId: 'one', current: false },
@@ -83,7 +96,17 @@ it('moves an open workflow to the new version', async () => {
   await eventually(async () => {
     const { json } = await ebrc(['exporters', '--json'], { env });
     return json<{ state?: string; readiness?: string }[]>().some((each) => JSON.stringify(each).includes('"ready"'));
-  });
+  }, 120_000);
   const { json } = await ebrc(['deploy', 'status', '--json'], { env });
   expect(json<{ current: boolean }[]>().filter(({ current }) => current)).toMatchObject([{ buildId: 'two' }]);
+  expect(await versionOfDoctor()).toMatchObject({ ok: true, message: 'two is current, and has a worker' });
+});
+
+it('goes back to workers without a version, and says that those with one get no work', async () => {
+  const { code, json } = await ebrc(['deploy', 'unset', '--json'], { env });
+  expect([code, json<{ current: boolean }[]>().filter(({ current }) => current)]).toEqual([0, []]);
+  expect(await versionOfDoctor()).toMatchObject({
+    ok: false,
+    message: expect.stringMatching(/no version is current.*(one|two)/u) as string,
+  });
 });

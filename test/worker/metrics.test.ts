@@ -24,7 +24,9 @@ function remembered() {
 
 const read = async (metrics: Metrics, pool = database.pool, { signal } = new AbortController()) => {
   await processJob({ pool, metrics }).run(signal);
-  await figuresJob({ pool, mode: 'test', keyHash: 'k', metrics }).run(signal);
+  await figuresJob({ pool, mode: 'test', keyHash: 'k', metrics, quota: { certificates: 500, exporters: 10 } }).run(
+    signal,
+  );
 };
 
 it('counts filings by state and age, and sets a state that is empty again to 0', async () => {
@@ -45,7 +47,10 @@ it('counts filings by state and age, and sets a state that is empty again to 0',
      VALUES ($1, 1, 'test', 'E-test', 'unknown', 'e', 1, 1, 1, 1)`,
     [filingId],
   );
-  await noteRunProblem(database.pool, (await filingForRun(database.pool, filingId))!, 'gone');
+  await noteRunProblem(database.pool, (await filingForRun(database.pool, filingId))!, {
+    kind: 'filing_without_workflow',
+    text: 'gone',
+  });
   await read(metrics);
   expect([of('ebrc_filings checking'), of('ebrc_filings outcome_unknown')]).toEqual([0, 1]);
   expect([of('ebrc_unknown_rows'), of('ebrc_filings_with_run_problem'), of('ebrc_filings_past_due')]).toEqual([
@@ -68,7 +73,8 @@ it('shows acknowledgement times, certificates, findings and the budget', async (
     [filingId],
   );
   await pool.query(
-    `UPDATE filing_rows SET state = 'certified', ebrc_number = chr(65 + position), certified_by = 'record' WHERE filing_id = $1`,
+    `UPDATE filing_rows SET state = 'certified', ebrc_number = chr(65 + position), certified_by = 'record',
+        settled_at = now() - position * interval '32 days' WHERE filing_id = $1`,
     [filingId],
   );
   await pool.query(
@@ -90,6 +96,8 @@ it('shows acknowledgement times, certificates, findings and the budget', async (
   await read(metrics);
   expect([0.5, 0.9, 1].map((quantile) => of(`ebrc_acknowledgement_seconds ${quantile}`))).toEqual([6, 10, 11]);
   expect(of('ebrc_certificates')).toBe(3);
+  expect([of('ebrc_quota certificates'), of('ebrc_quota_used certificates')]).toEqual([500, 1]);
+  expect([of('ebrc_quota exporters'), of('ebrc_quota_used exporters')]).toEqual([10, 1]);
   expect(['stored', 'damaged', 'missing'].map((state) => of(`ebrc_certificate_pdfs ${state}`))).toEqual([1, 1, 1]);
   expect([of('ebrc_findings pdf_missing'), of('ebrc_findings amount_differs')]).toEqual([1, 0]);
   expect(of('ebrc_finding_oldest_seconds pdf_missing')).toBeGreaterThanOrEqual(7_200);

@@ -12,7 +12,10 @@ import { listFindings } from '../../src/ledger/findings';
 import type { reconcile } from '../../src/workflows/reconcile';
 import { pdfWith } from '../support/scripted-pdf';
 import { QUICK_AUTHORITY, useFilingStage } from '../scenes/use-stage';
+import { messageOf } from '../../dev/sample-mapping';
+import { clientOf } from '../scenes/doors';
 import type { TestExporter } from '../scenes/stage';
+import type { fileRemittances } from '../../src/workflows/file-remittances';
 
 const stage = useFilingStage(QUICK_AUTHORITY);
 
@@ -208,4 +211,48 @@ it('finds a filing that is overdue and one whose answer was lost, with both side
   expect(await run(overdue)).toMatchObject({ opened: 0, closed: 1 });
   expect(await run(input)).toMatchObject({ opened: 0, closed: 1, counts: { outcome_unknown: 0 } });
   expect(await findingsOf(lost)).toEqual([]);
+});
+
+it('leads from a certificate that was cancelled at the portal to its correction, which a second person approves', async () => {
+  const exporter = await stage.exporter();
+  const kept = stage.mapping(exporter);
+  const wrong = stage.mapping(exporter, { portCode: 'INMAA1' });
+  const filing = await stage.file(exporter, [kept, wrong], { reference: 'PORTS' });
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  const client = await clientOf(stage, 'asha');
+  const rows = [kept, { ...wrong, portCode: 'INBOM4' }].map((row, at) => ({ ...row, serialNo: at + 1 }));
+  const correct = () =>
+    client.correct({ filing: 'PORTS', source: { message: { ...messageOf(rows) } }, madeBy: '' }, {});
+  await expect(correct()).rejects.toThrow('no row that waits for a correction');
+
+  const { certificates } = await stage.account(exporter);
+  const cancelled = certificates.find(({ sbCumInvoiceNumber }) => sbCumInvoiceNumber === wrong.sbCumInvoiceNumber);
+  Object.assign(cancelled ?? {}, { eBRCStatus: 'Cancelled' });
+  const input = { exporterId: exporter.exporterId, ...(await daysOf(exporter)) };
+  await run(input);
+  const [finding] = await findingsOf(exporter);
+  expect(finding).toMatchObject({ kind: 'status_changed', eBRCNumber: cancelled?.eBRCNumber });
+  expect(finding?.advice).toContain('`ebrc correct FILING FILE`');
+  expect(await client.show('PORTS')).toMatchObject({
+    actions: ['correct'],
+    rows: [{ cancelled: null }, { cancelled: 'Cancelled', eBRCNumber: cancelled?.eBRCNumber }],
+  });
+
+  const { filing: made } = await correct();
+  const correction = stage.env.client.workflow.getHandle<typeof fileRemittances>(made.workflowId);
+  await stage.until(correction, 'awaiting_approval');
+  expect(made.rows.map(({ serialNo }) => serialNo)).toEqual([2]);
+  expect(stage.pushes(exporter)).toBe(1);
+  await stage.decide(correction, 'approve', { by: 'ravi' });
+  expect(await correction.result()).toMatchObject({ state: 'certified', n: 2 });
+  // The row of the correction stands for the one whose certificate was cancelled.
+  const whole = await client.show('PORTS');
+  expect(whole.rows.map(({ serialNo, n, cancelled: status }) => [serialNo, n, status])).toEqual([
+    [1, 1, null],
+    [2, 2, null],
+  ]);
+  expect(whole.actions).toEqual([]);
+  await run({ exporterId: exporter.exporterId, ...(await daysOf(exporter)) });
+  expect(await findingsOf(exporter)).toEqual([]);
+  await expect(correct()).resolves.toMatchObject({ repeated: true, filing: { n: 2 } });
 });

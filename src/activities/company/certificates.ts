@@ -69,7 +69,7 @@ export function readCertificates(
       if (!(await endReading(client, readingId, { ...result, from: read?.from ?? null, to: read?.to ?? null })))
         return TOOK_TOO_LONG;
       logger.info({ exporterId, certificates: numbers.length, whole, problem }, 'certificates were read');
-      const wasRead = read && problem === null ? { ...read, readAt: beganAt.getTime() } : null;
+      const wasRead = read && failure === null ? { ...read, readAt: beganAt.getTime(), whole: problem === null } : null;
       return { ...result, state: failure ? 'failed' : 'read', failure, read: wasRead } as const;
     });
     for (const { filingId } of reopened) await deps.pokeOrStart(filingId);

@@ -24,8 +24,11 @@ export interface CompanyRead {
   problem: string | null;
   /** The first call that failed. */
   failure: CallFailed | null;
-  /** The days whose certificates were all read, YYYY-MM-DD, and when that began (epoch ms); null: none were. */
-  read: { from: string; to: string; readAt: number } | null;
+  /**
+   * The days whose certificates were listed, YYYY-MM-DD, when that began (epoch ms), and whether nothing was missing;
+   * null: none were.
+   */
+  read: { from: string; to: string; readAt: number; whole: boolean } | null;
 }
 
 /** A reading under the company's lease: `work` makes the calls and ends it. @throws what `work` throws */

@@ -6,14 +6,21 @@ import { ApiError } from '../errors/api-error';
 import type { TransportAnswer } from '../http/transport';
 import type { Readable } from 'node:stream';
 
-/** Makes a call and parses its JSON answer, without the success envelope. */
+/**
+ * Makes a call and parses its JSON answer, without the success envelope.
+ * @param emptyIs what a body without a byte stands for; left out: it is a bad answer
+ */
 export async function callJson<T>(
   caller: Caller,
   request: CallRequest,
   context: CallContext,
   schema: z.ZodType<T>,
+  emptyIs?: null,
 ): Promise<T> {
-  return caller.call(request, context, async ({ body }) => parseAnswer(schema, readEnvelope(await readText(body))));
+  return caller.call(request, context, async ({ body }) => {
+    const text = await readText(body);
+    return parseAnswer(schema, emptyIs === null && text.trim() === '' ? null : readEnvelope(text));
+  });
 }
 
 /** The headers and body of a JSON request. */

@@ -131,7 +131,13 @@ export function createFilingsApi(caller: Caller) {
     async fetchDetails(query: z.input<typeof fetchDetailsBody>, call: CallContext = {}) {
       const body = outgoing('fetchDetails', fetchDetailsBody, query);
       try {
-        const list = await callJson(caller, { operation: 'fetchDetails', ...jsonBody(body) }, call, certificateList);
+        const list = await callJson(
+          caller,
+          { operation: 'fetchDetails', ...jsonBody(body) },
+          call,
+          certificateList,
+          null,
+        );
         caller.noteUnread('fetchDetails', list.unread);
         return { certificates: list.records, unread: list.unread, noList: list.noList };
       } catch (error) {

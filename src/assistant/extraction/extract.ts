@@ -1,3 +1,4 @@
+import { summaryText } from '../../domain/text';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setMaxListeners } from 'node:events';
 import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
@@ -107,6 +108,8 @@ async function startExtraction(
     taskQueue,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: summaryText(`Extract ${kind} ${input.fileName}`),
+    staticDetails: `Document ${stored.name}, stored by its content; its answer is kept in the ledger.`,
   });
   return { workflowId, input };
 }

@@ -68,9 +68,13 @@ export interface RowView {
   state: string;
   eBRCNumber: string | null;
   eBRCDate: string | null;
+  /** The status of its certificate, where that is cancelled. */
+  cancelled: string | null;
   /** The PDF in the document store: its name or, for commands, its path. */
   pdf: string | null;
   sha256: string | null;
+  /** What is odd about the PDF, which opens all the same. */
+  pdfNote: string | null;
   errors: string[];
   /** The filing that corrects it. */
   correctedBy: string | null;
@@ -165,12 +169,14 @@ export interface Standing {
   unsent: boolean;
   /** Past the time by which it was due. */
   overdue: boolean;
-  /** Every row has its outcome, and a freed one waits for a correction. */
+  /** Its run fails, or is gone. */
+  runProblem: boolean;
+  /** Every row has its outcome, and one that was freed, or whose certificate was cancelled, waits for a correction. */
   correctable: boolean;
 }
 
 /** The commands that may be used on a filing next. */
-export function actionsOf({ state, closed, asked, unsent, overdue, ...filing }: Standing): Action[] {
+export function actionsOf({ state, closed, asked, unsent, overdue, runProblem, ...filing }: Standing): Action[] {
   const waits = state === 'awaiting_approval' && asked;
   const may: Record<Action, boolean> = {
     approve: waits,
@@ -178,7 +184,7 @@ export function actionsOf({ state, closed, asked, unsent, overdue, ...filing }: 
     abandon: !closed && unsent,
     correct: filing.correctable,
     credentials: state === 'needs_credentials',
-    resume: !closed && overdue,
+    resume: !closed && (overdue || runProblem),
   };
   return ACTIONS.filter((action) => may[action]);
 }

@@ -24,7 +24,7 @@ const FINDINGS = {
   ],
   status_changed: [
     'certificates',
-    'The authority changed the status of this certificate. Check whether it may still be used; file again with --allow-duplicate if it was cancelled.',
+    'The authority changed the status of this certificate. If it was cancelled: correct its row in the workbook and run `ebrc correct FILING FILE`, which asks a second person. Otherwise check whether it may still be used.',
   ],
   utilisation_differs: [
     'balances',
@@ -49,6 +49,10 @@ const FINDINGS = {
   filing_without_workflow: [
     null,
     'This filing has no workflow. If something was sent, a new run is started automatically; otherwise: ebrc resume FILING.',
+  ],
+  run_failing: [
+    null,
+    'The workflow of this filing, or a call of it, fails at every try. Nothing is lost. Where a build is wrong, go back to the last good one or deploy one that mends it: "A build that fails" in docs/operations.md.',
   ],
   irm_missing: [
     null,
@@ -82,6 +86,10 @@ const FINDINGS = {
     null,
     'Two IECs are shown for this exporter. Find out at the portal which is right before anything else is filed.',
   ],
+  webhook_paused: [
+    null,
+    'This endpoint is told nothing any more. See what it answers (ebrc webhooks list ID), mend it, then: ebrc webhooks replay ID.',
+  ],
   ledger_went_back: [
     null,
     'Temporal knows something that this ledger lacks: it went back, and nothing is sent. See `ebrc ledger status`.',
@@ -100,14 +108,19 @@ const OF_FILINGS_AND_EXPORTERS: readonly FindingKind[] = [
     'filing_overdue',
     'outcome_unknown',
     'filing_without_workflow',
+    'run_failing',
     'accepted_twice',
     'record_contradicts',
   ] as const),
-  ...(['iec_differs', 'ledger_went_back'] as const),
+  ...(['iec_differs', 'webhook_paused', 'ledger_went_back'] as const),
 ];
 
 /** Whether a kind is about a certificate, IRM or document of a company, whose names are unique only within it. */
 export const isOfCompany = (kind: FindingKind): boolean => !OF_FILINGS_AND_EXPORTERS.includes(kind);
+
+/** What the sweep finds about the run of an open filing, and closes. */
+export const RUN_PROBLEMS = ['filing_without_workflow', 'run_failing'] as const satisfies readonly FindingKind[];
+export type RunProblemKind = (typeof RUN_PROBLEMS)[number];
 
 export const adviceOfKind = (kind: FindingKind): string => FINDINGS[kind][1];
 

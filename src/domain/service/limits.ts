@@ -1,3 +1,15 @@
+import { DAY_MS } from '../dates';
+
+/** How long after its date a certificate may be cancelled at the authority's portal, unless configured otherwise. */
+export const CANCEL_WITHIN_MS = 120 * DAY_MS;
+
+/** Free general use (spec: "Limits"), unless configured otherwise. The sandbox is not metered. */
+export const FREE_QUOTA = { certificates: 250, exporters: 10 };
+export type Quota = typeof FREE_QUOTA;
+
+/** From this share of a quota on somebody is warned. */
+export const QUOTA_WARNED_AT = 0.8;
+
 /** The most rows of a filing, which is one push or one upload (spec: "Limits"). */
 export const MAX_FILING_ROWS = 999;
 

@@ -1,4 +1,5 @@
 /** What is learnt late: a certificate of a row that was freed, although an attempt had carried it. */
+import { NOBODYS } from '../certificates/certificates';
 import { agrees, type Certificate, contradiction, type RowFacts } from '../../domain/filing/certificate';
 import { evidenceName } from '../../domain/filing/evidence';
 import { filingName, type Mode } from '../../domain/names';
@@ -8,7 +9,6 @@ import { holdAgain } from './attempts';
 import { CERTIFICATE, ROW_FACTS } from './certify';
 import { lockFiling, lockIrms } from '../filings/lock';
 import { moveFiling } from '../filings/move';
-import { IS_NOBODYS } from './send-conditions';
 
 export interface Reopened {
   filingId: string;
@@ -118,7 +118,7 @@ async function lateCertificates(
          SELECT d.* FROM certificates d WHERE d.mode = $1 AND d.iec = $2 AND d.document_key = r.document_key AND d.document_key <> ''
          UNION
          SELECT b.* FROM certificates b WHERE b.mode = $1 AND b.iec = $2 AND b.bill_key = r.bill_key AND b.bill_key <> '') AS c
-      WHERE ${IS_NOBODYS}
+      WHERE ${NOBODYS}
         AND c.first_seen_at >= (SELECT min(a.marked_at) FROM attempts a JOIN filings f USING (filing_id)
               WHERE f.mode = $1 AND f.reference = r.reference AND a.verdict <> 'not_sent')
         AND NOT EXISTS (SELECT FROM filing_rows o WHERE o.mode = $1 AND o.iec = $2 AND o.state = 'sent'

@@ -1,10 +1,8 @@
 /** What stands against sending a filing: rule 4 of docs/protocol.md. */
+import { NOBODYS } from '../certificates/certificates';
 import type { Queryable } from '../pool';
 import { MS } from '../paging';
 import type { LockedFiling } from '../filings/lock';
-
-/** Whether no row has the number of certificate `c`: it is nobody's. */
-export const IS_NOBODYS = `NOT EXISTS (SELECT FROM filing_rows o WHERE o.mode = c.mode AND o.iec = c.iec AND o.ebrc_number = c.ebrc_number)`;
 
 /** Rows `p` that were sent, are sent no longer and have no certificate; not those of attempts that were not sent. */
 const SENT_BEFORE = `p.sent_at IS NOT NULL AND p.state IN ('planned', 'rejected', 'released')`;
@@ -34,11 +32,11 @@ export async function standsAgainst(client: Queryable, filing: LockedFiling, set
          SELECT c.ebrc_number, r.beside FROM own r JOIN certificates c
              ON c.mode = $2 AND c.iec = $3 AND c.document_key = r.document_key AND c.amount = r.amount
             AND upper(c.currency) = upper(r.currency)
-          WHERE ${IS_NOBODYS}),
+          WHERE ${NOBODYS}),
        newer AS (
          SELECT c.ebrc_number, r.beside FROM own r JOIN certificates c ON c.mode = $2 AND c.iec = $3
             AND (c.document_key = r.document_key OR (c.bill_key <> '' AND c.bill_key = r.bill_key))
-          WHERE ${IS_NOBODYS} AND c.first_seen_at > (SELECT min(b.sent_at) FROM before b WHERE b.position = r.position)
+          WHERE ${NOBODYS} AND c.first_seen_at > (SELECT min(b.sent_at) FROM before b WHERE b.position = r.position)
             AND NOT EXISTS (SELECT FROM filing_rows s WHERE s.mode = $2 AND s.iec = $3 AND s.state = 'sent' AND s.filing_id <> $1
               AND s.document_key = c.document_key AND s.amount = c.amount))
      SELECT coalesce((SELECT array_agg(DISTINCT 'certificate:' || ebrc_number) FROM (TABLE equal UNION TABLE newer) AS found

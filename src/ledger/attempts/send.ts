@@ -1,6 +1,7 @@
 /** Begins to send a filing: the one transaction after which a byte may be written to the service. */
 import { HOUR_MS } from '../../domain/dates';
 import type { LedgerTime } from '../../domain/filing/facts';
+import { CANCELLED, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
 import { lockFiling, lockIrmsOf, type LockedFiling } from '../filings/lock';
 import { addEvent } from '../filings/move';
@@ -88,7 +89,8 @@ async function refusalOf(client: Queryable, filing: LockedFiling, { n, time }: S
             (SELECT min(o.filing_id) FROM filing_rows r JOIN filing_rows o ON o.fingerprint = r.fingerprint AND o.held
                AND o.filing_id <> r.filing_id AND o.filing_id <> ALL (r.beside) AND r.filing_id <> ALL (o.beside)
               WHERE r.filing_id = $1) AS holder,
-            (SELECT min(filing_id) FROM filing_rows WHERE filing_id = $2 AND corrected_by = $1 AND held) AS corrected,
+            (SELECT min(r.filing_id) FROM filing_rows r LEFT JOIN certificates c ON ${ROW_OF_CERTIFICATE}
+              WHERE r.filing_id = $2 AND r.corrected_by = $1 AND r.held AND (${CANCELLED}) IS NOT TRUE) AS corrected,
             (SELECT max(number) FROM attempts WHERE filing_id = $1 AND verdict IN ('sending', 'unknown', 'accepted')) AS maybe,
             (SELECT coalesce(max(number), 0) FROM attempts WHERE filing_id = $1) AS last`,
     [filingId, filing.corrects],

@@ -3,6 +3,7 @@ import { billKey, documentKey } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
 import type { Mode } from '../../domain/names';
 import { CANCELLED_STATUS } from '../../domain/rules/preflight';
+import { CANCEL_WITHIN_MS } from '../../domain/service/limits';
 import { Conditions, MICROSECONDS } from '../paging';
 import type { Queryable } from '../pool';
 
@@ -134,23 +135,32 @@ export interface CertificateView {
   document: string | null;
   sha256: string | null;
   archivedAt: Date | null;
+  /** The last day (YYYY-MM-DD) on which it may be cancelled at the portal; null: it is cancelled, or has no date. */
+  cancelBy: string | null;
+  /** What is odd about its PDF, which opens all the same. */
+  pdfNote: string | null;
 }
 
-/** SQL: columns of a {@link CertificateView}, from certificate `c`, its filing `f` and row `r`. */
+/** SQL: columns of a {@link CertificateView}, from certificate `c`, its filing `f` and row `r`; $3: ms to cancel it. */
 const COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
   coalesce(f.exporter_id, c.exporter_id) AS "exporterId", f.filing_id AS "filingId", f.reference,
   coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",
   coalesce(r.mapping->>'billNo', c.bill_no) AS "billNo",
   r.mapping->>'irmNumber' AS "irmNumber", coalesce(c.amount, r.amount)::text AS "realisedValueFCC",
   coalesce(c.currency, r.currency) AS "currencyCode", c.pdf_document AS document, c.pdf_sha256 AS sha256,
-  c.archived_at AS "archivedAt"`;
+  c.archived_at AS "archivedAt", c.pdf_note AS "pdfNote",
+  CASE WHEN NOT ${CANCELLED} THEN to_char(c.issued_on + $3::float8 * interval '1 ms', 'YYYY-MM-DD') END AS "cancelBy"`;
 
 /** A certificate; the next page starts after its `mark`. */
 export type PagedCertificate = CertificateView & { mark: string };
 
-/** SQL: the document numbers of our row and of the authority, one per line. */
-const DOCUMENT_NUMBERS = `concat_ws(E'\\n', r.mapping->>'sbCumInvoiceNumber', r.mapping->>'billNo',
+/** SQL: the document numbers of our row `r` and of certificate `c`, one per line. */
+export const DOCUMENT_NUMBERS = `concat_ws(E'\\n', r.mapping->>'sbCumInvoiceNumber', r.mapping->>'billNo',
   r.mapping->>'gstinInvoiceNumber', c.document_no, c.bill_no, c.detail->>'gstInvoiceNo')`;
+
+/** SQL: whether an IEC is that of an exporter in $1 (mode) with a lower-cased id. */
+export const companiesOf = (iec: string, ids: string): string =>
+  `${iec} IN (SELECT e.iec FROM exporters e WHERE e.mode = $1 AND lower(e.exporter_id) ${ids})`;
 
 /** Certificates in the order in which the ledger first saw them, newest first. */
 export async function pageOfCertificates(
@@ -166,12 +176,22 @@ export async function pageOfCertificates(
     document?: string;
     after?: { seenAt: string; eBRCNumber: string };
     limit: number;
+    cancelWithinMs?: number;
   },
 ): Promise<PagedCertificate[]> {
-  const { mode, exporterId, exporters, eBRCNumber, filingId, document, after, limit } = page;
-  const companies = (ids: string) =>
-    `c.iec IN (SELECT e.iec FROM exporters e WHERE e.mode = $1 AND lower(e.exporter_id) ${ids})`;
-  const where = new Conditions(mode, limit)
+  const {
+    mode,
+    exporterId,
+    exporters,
+    eBRCNumber,
+    filingId,
+    document,
+    after,
+    limit,
+    cancelWithinMs = CANCEL_WITHIN_MS,
+  } = page;
+  const companies = (ids: string) => companiesOf('c.iec', ids);
+  const where = new Conditions(mode, limit, cancelWithinMs)
     .add(exporterId, (p) => companies(`= lower(${p})`))
     .add(exporters, (p) => companies(`= ANY(${p})`))
     .add(eBRCNumber, (p) => `c.ebrc_number = ${p}`)

@@ -32,13 +32,13 @@ export async function postponePdf(
 export async function markArchived(
   db: Queryable,
   certificate: CertificateKey,
-  pdf: { document: string; sha256: string; bytes: number },
+  pdf: { document: string; sha256: string; bytes: number; note?: string },
 ): Promise<void> {
   await db.query(
-    `UPDATE certificates SET pdf_document = $4, pdf_sha256 = $5, pdf_bytes = $6, archived_at = clock_timestamp(),
+    `UPDATE certificates SET pdf_document = $4, pdf_sha256 = $5, pdf_bytes = $6, pdf_note = $7, archived_at = clock_timestamp(),
         pdf_problem = NULL, pdf_found = NULL, pdf_checked_at = NULL
       WHERE ${IS_IT}`,
-    [...keyed(certificate), pdf.document, pdf.sha256, pdf.bytes],
+    [...keyed(certificate), pdf.document, pdf.sha256, pdf.bytes, pdf.note],
   );
 }
 
@@ -115,7 +115,7 @@ export async function pdfProblem(db: Queryable, certificate: CertificateKey): Pr
 /** Marks a PDF for download. Its problem stays recorded until then, so that its finding keeps its age. */
 export async function markPdfMissing(db: Queryable, certificate: CertificateKey): Promise<void> {
   await db.query(
-    `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL WHERE ${IS_IT}`,
+    `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL, pdf_note = NULL WHERE ${IS_IT}`,
     keyed(certificate),
   );
 }

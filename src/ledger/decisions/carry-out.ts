@@ -8,7 +8,7 @@ import { writeVerdict } from '../attempts/attempts';
 import { approvalFacts, readQuestion, standsInTheWay, type DecisionSettings } from './in-question';
 import { UNREAD_APPROVED, type LockedFiling } from '../filings/lock';
 import { moveFiling } from '../filings/move';
-import { IS_NOBODYS } from '../attempts/send-conditions';
+import { NOBODYS } from '../certificates/certificates';
 
 type CarriedOut = Pick<Judgement, 'carriedOut' | 'shown'>;
 
@@ -164,7 +164,7 @@ export async function judgeNamed(
     return 'a certificate is named for two rows';
   if (new Set(certificates.map(({ row }) => row)).size < numbers.length) return 'a row is named twice';
   const { rows } = await client.query<NamedRow & { named: string }>(
-    `SELECT n.row, n.number AS named, r.position, r.state, c.ebrc_number AS number, c.status, ${IS_NOBODYS} AS free,
+    `SELECT n.row, n.number AS named, r.position, r.state, c.ebrc_number AS number, c.status, ${NOBODYS} AS free,
             coalesce(c.document_key = r.document_key OR (c.bill_key <> '' AND c.bill_key = r.bill_key)
               OR lower(trim(r.record_number)) = lower(c.ebrc_number), false) AS agrees
        FROM unnest($2::int[], $3::text[]) AS n (row, number)

@@ -70,6 +70,8 @@ export function advance(pool: pg.Pool, asking: Asking): Promise<Step> {
     await storePause(client, filing, asking);
     if (asking.cancelled) await cancel(client, filing);
     const progressed = await applyAll(client, filing, asking.settings);
+    // The time until it is overdue begins anew: what is next is not decided by the one that has passed.
+    if (progressed) filing.dueAt = null;
     for (let decisions = 1; ; decisions += 1) {
       const decided = nextStep(await readFacts(client, filing, asking.settings));
       if (decided.next.do === 'check') await check(client, filing);

@@ -2,7 +2,9 @@
 import type { Standing } from '../../domain/filing/view';
 import type { FilingState } from '../../domain/filing/states';
 import type { Mode } from '../../domain/names';
+import { CANCELLED, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
+import { RUN_FINDINGS } from '../runs';
 import { FilingMissing, UNREAD_APPROVED } from './lock';
 
 export interface FilingRecord extends Standing {
@@ -51,21 +53,30 @@ export interface FilingRecord extends Standing {
 
 const OVERDUE = '(f.closed_at IS NULL AND coalesce(f.due_at < clock_timestamp(), false))';
 
+/** SQL: whether the run of filing `f` fails or is gone. */
+const RUN_PROBLEM = `(f.closed_at IS NULL AND EXISTS (SELECT FROM ${RUN_FINDINGS}))`;
+
 /** SQL: whether somebody should look at filing `f`. */
-export const NEEDS_ATTENTION = `((f.attention IS NOT NULL OR f.closed_at IS NULL) AND (f.attention IS NOT NULL OR ${OVERDUE}))`;
+export const NEEDS_ATTENTION = `((f.attention IS NOT NULL OR f.closed_at IS NULL) AND (f.attention IS NOT NULL OR ${OVERDUE} OR ${RUN_PROBLEM}))`;
+
+/** SQL: what is wrong with the run of filing `f`, then what the filing asks: a run that fails carries out nothing. */
+const ATTENTION = `CASE WHEN f.closed_at IS NOT NULL THEN f.attention
+  ELSE nullif(concat_ws(' ', (SELECT string_agg(w.text, ' ') FROM ${RUN_FINDINGS}), f.attention), '') END`;
 
 const COLUMNS = `f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.iec, f.reference, f.n, f.corrects,
   (SELECT name FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterName", f.workflow_id AS "workflowId",
   f.content_hash AS "contentHash", f.input_ref AS "inputRef", f.upload_type AS "uploadType", f.declaration, f.channel,
   f.made_by AS "madeBy", f.maker_id AS "makerId", f.made_at AS "madeAt", f.approval, f.approved_at AS "approvedAt", f.approved_evidence AS "approvedEvidence", ${UNREAD_APPROVED},
-  f.approved_at IS NOT NULL AS approved, f.state, f.since, f.moves, f.due_at AS "dueAt", f.attention, f.asked, f.pause,
+  f.approved_at IS NOT NULL AS approved, f.state, f.since, f.moves, f.due_at AS "dueAt", ${ATTENTION} AS attention, f.asked, f.pause,
   f.pause_until AS "pauseUntil", f.errors, f.warnings, f.annotated, f.closed_at AS "closedAt", f.closed_at IS NOT NULL AS closed,
-  ${OVERDUE} AS overdue, ${NEEDS_ATTENTION} AS "needsAttention", a.number AS attempt, a.marked_at AS "sentAt",
+  ${OVERDUE} AS overdue, ${RUN_PROBLEM} AS "runProblem", ${NEEDS_ATTENTION} AS "needsAttention", a.number AS attempt, a.marked_at AS "sentAt",
   q.request_id AS "requestId", q.dgft_ack_id AS "dgftAckId",
   a.number IS NULL AND NOT EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state = 'certified') AS unsent,
   NOT EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state IN ('planned', 'sent'))
-    AND EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state IN ('rejected', 'released')
-      AND r.corrected_by IS NULL) AS correctable`;
+    AND (EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state IN ('rejected', 'released')
+      AND r.corrected_by IS NULL)
+      OR EXISTS (SELECT FROM certificates c JOIN filing_rows r ON ${ROW_OF_CERTIFICATE}
+        WHERE c.mode = f.mode AND c.iec = f.iec AND ${CANCELLED} AND r.filing_id = f.filing_id AND r.corrected_by IS NULL)) AS correctable`;
 
 /** SQL: filings `f` as {@link FilingRecord}s; conditions and order follow. */
 export const FILING_RECORDS = (more = ''): string => `SELECT ${COLUMNS}${more} FROM filings f

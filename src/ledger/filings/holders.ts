@@ -16,6 +16,8 @@ export interface HeldRow extends HeldMapping {
   /** The document's day, YYYY-MM-DD. */
   on: string | null;
   currency: string;
+  /** Its certificate was cancelled, so that it realises nothing of its document. */
+  cancelled: boolean;
   /** The certificate that its request's record names. */
   recordNumber: string | null;
   /** The filings and certificates that it was recorded beside. */
@@ -79,6 +81,7 @@ const HELD = `WITH own AS (
          o.ebrc_number AS "eBRCNumber", o.state AS "rowState", o.irm_key AS irm, o.document_key AS document, o.bill_key AS bill,
          trim_scale(o.amount)::text AS amount, o.currency, to_char(o.document_on, 'YYYY-MM-DD') AS "on",
          o.record_number AS "recordNumber", o.beside,
+         EXISTS (SELECT FROM certificates c WHERE c.mode = o.mode AND c.iec = o.iec AND c.ebrc_number = o.ebrc_number AND ${CANCELLED}) AS cancelled,
          o.state = 'sent' AND (f.state IN ('outcome_unknown', 'overdue') OR NOT EXISTS (SELECT FROM attempts a
            WHERE a.filing_id = o.filing_id AND a.verdict = 'accepted')) AS unknown
     FROM own JOIN filing_rows o USING (filing_id, position) JOIN filings f USING (filing_id)
@@ -102,7 +105,9 @@ export function judgeAround(
 ): { objections: Objection[]; warnings: Finding[] } {
   const known = new Set(held.flatMap(({ recordNumber }) => recordNumber ?? []));
   const free = certificates.filter(({ eBRCNumber }) => !known.has(eBRCNumber)).flatMap(useOfCertificate);
-  const others = held.filter(({ beside }) => filingId === null || !beside.includes(filingId)).map(useOfRow);
+  const others = held
+    .filter(({ beside, cancelled }) => !cancelled && (filingId === null || !beside.includes(filingId)))
+    .map(useOfRow);
   const uses = [...others, ...withoutSent(free, held, certificates)];
   const { objections, warnings } = judgeDocuments(rows, uses);
   return { objections: [...judgeCertified(rows, free), ...objections], warnings };

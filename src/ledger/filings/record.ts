@@ -238,16 +238,17 @@ function rowOf({ row, mapping, extra }: MappingRow, position: number, company: C
 /** Marks the rows that a correction files again. Once none is left, nobody has to correct the filing any more. */
 async function takeOver(
   client: Queryable,
-  { filing, freed }: { filing: LockedFiling; freed: readonly FreedRow[] },
+  { filing, freed, cancelled }: { filing: LockedFiling } & Record<'freed' | 'cancelled', readonly FreedRow[]>,
   by: Pick<Recording, 'input' | 'reference' | 'rows' | 'maker'> & { filingId: string },
 ): Promise<void> {
-  const positions = correctedPositions(by.rows, freed);
+  const open = [...freed, ...cancelled];
+  const positions = correctedPositions(by.rows, open);
   await client.query('UPDATE filing_rows SET corrected_by = $3 WHERE filing_id = $1 AND position = ANY($2)', [
     ...[filing.filingId, positions, by.filingId],
   ]);
   const name = filingName({ reference: by.reference, n: by.input.n });
   const text = `${counted(positions.length, 'row')} filed again as ${name}`;
   const event = { kind: 'corrected', text, who: by.maker.name };
-  if (positions.length < freed.length || !filing.closed) await addEvent(client, filing, event);
+  if (positions.length < open.length || !filing.closed) await addEvent(client, filing, event);
   else await moveFiling(client, filing, { attention: null, asked: false, event: { ...event, always: true } });
 }

@@ -4,6 +4,7 @@ import { filingName, type Mode } from '../../domain/names';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import { takeFreed, mappingKeysOf, type FreedMapping } from '../../domain/rules/mappings';
 import type { MappingRow } from '../../domain/filing/mapping';
+import { CANCELLED, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { FilingMissing, lockFiling, type LockedFiling } from './lock';
@@ -82,22 +83,31 @@ export interface FreedRow extends FreedMapping {
   serialNo: number;
 }
 
-/** The rows of a filing that have freed their mapping, and that no other filing corrects. */
-export async function freedRows(db: Queryable, filingId: string): Promise<FreedRow[]> {
+/**
+ * The rows of a filing that no other filing corrects, and that have freed their mapping or (`which`) whose certificate
+ * was cancelled. Those still hold theirs: it goes again only beside them, which two persons let pass.
+ */
+export async function freedRows(
+  db: Queryable,
+  filingId: string,
+  which: 'freed' | 'cancelled' = 'freed',
+): Promise<FreedRow[]> {
   const { rows } = await db.query<FreedRow>(
     `SELECT position, (mapping->>'serialNo')::int AS "serialNo", irm_key AS irm, document_key AS document, bill_key AS bill,
             trim_scale(amount)::text AS amount, beside, beside_reason AS reason
-       FROM filing_rows WHERE filing_id = $1 AND NOT held AND corrected_by IS NULL ORDER BY position`,
+       FROM filing_rows r WHERE filing_id = $1 AND corrected_by IS NULL
+        AND ${which === 'freed' ? 'NOT held' : `EXISTS (SELECT FROM certificates c WHERE ${ROW_OF_CERTIFICATE} AND ${CANCELLED})`}
+      ORDER BY position`,
     [filingId],
   );
   return rows;
 }
 
-/** Locks the filing that is corrected. @returns it with its freed rows, or why it cannot be corrected */
+/** Locks the filing that is corrected. @returns it with the rows that may be, or why it cannot be corrected */
 export async function lockCorrected(
   client: Queryable,
   { mode, reference, corrects, exporterId }: Named & { corrects: string },
-): Promise<{ filing: LockedFiling; freed: FreedRow[] } | { refusal: Finding }> {
+): Promise<{ filing: LockedFiling; freed: FreedRow[]; cancelled: FreedRow[] } | { refusal: Finding }> {
   const refusal = (text: string) => ({
     refusal: { ...errorAt(null, 'corrects', 'not_correctable', text), filingId: corrects },
   });
@@ -110,7 +120,8 @@ export async function lockCorrected(
   if (!sameId(filing.exporterId, exporterId))
     return refusal(`Filing ${corrects} is of exporter ${filing.exporterId}: a correction has the same one.`);
   const freed = await freedRows(client, corrects);
-  if (freed.length > 0) return { filing, freed };
+  const cancelled = await freedRows(client, corrects, 'cancelled');
+  if (freed.length + cancelled.length > 0) return { filing, freed, cancelled };
   return refusal(
     `No row of filing ${corrects} (state ${filing.state}) waits for a correction: they are on their way or certified, or another filing corrects them. See \`ebrc show ${reference}\`.`,
   );

@@ -10,8 +10,11 @@ import { mergeFindings } from './findings';
 export interface CompareArgs extends Company {
   /** The checks that ran; findings of other checks are neither opened nor closed. */
   checks: readonly ReconcileCheck[];
-  /** Days (YYYY-MM-DD, both included) whose certificates were all read, by a reading begun at `readAt` (epoch ms). */
-  windows: readonly { from: string; to: string; readAt: number }[];
+  /**
+   * Days (YYYY-MM-DD, both included) whose certificates were listed by a reading begun at `readAt` (epoch ms). Where it
+   * was not whole, what it showed is compared, and what it did not show proves nothing.
+   */
+  windows: readonly { from: string; to: string; readAt: number; whole: boolean }[];
   overdueAfterMs: number;
 }
 
@@ -24,8 +27,8 @@ export async function compareCompany(pool: pg.Pool, args: CompareArgs) {
     await client.query(CURRENT_FINDINGS);
     await client.query(READ_WINDOWS);
     await client.query(
-      `INSERT INTO read_windows SELECT w."from"::date, w."to"::date, to_timestamp(w."readAt" / 1000)
-         FROM jsonb_to_recordset($1::jsonb) AS w ("from" text, "to" text, "readAt" float8)`,
+      `INSERT INTO read_windows SELECT w."from"::date, w."to"::date, to_timestamp(w."readAt" / 1000), w.whole
+         FROM jsonb_to_recordset($1::jsonb) AS w ("from" text, "to" text, "readAt" float8, whole boolean)`,
       [JSON.stringify(args.windows)],
     );
     for (const check of args.checks) await FIND[check](client, args);
@@ -38,7 +41,7 @@ const CURRENT_FINDINGS = `CREATE TEMP TABLE current_findings (
   irm_number text, on_date date, amount numeric, currency text, ours jsonb, theirs jsonb, reason text, key text
 ) ON COMMIT DROP`;
 
-const READ_WINDOWS = `CREATE TEMP TABLE read_windows (from_date date, to_date date, read_at timestamptz) ON COMMIT DROP`;
+const READ_WINDOWS = `CREATE TEMP TABLE read_windows (from_date date, to_date date, read_at timestamptz, whole boolean) ON COMMIT DROP`;
 
 const FIND: Readonly<Record<ReconcileCheck, (client: Queryable, args: CompareArgs) => Promise<void>>> = {
   certificates: findInCertificates,
@@ -69,13 +72,14 @@ const COVERED = `covered v JOIN certificates c ON c.mode = $1 AND c.iec = $2 AND
 
 async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs): Promise<void> {
   const insert = (select: string) => client.query(`INSERT INTO current_findings ${select}`, [mode, iec]);
-  // Certificates whose day a whole reading covers, and whether that reading showed them.
+  // Certificates whose day a reading covers, and whether that reading showed them.
   await client.query('CREATE TEMP TABLE covered (ebrc_number text, read_at timestamptz, seen boolean) ON COMMIT DROP');
   await client.query(
     `INSERT INTO covered SELECT c.ebrc_number, w.read_at, c.seen_at >= w.read_at
        FROM certificates c JOIN LATERAL (
          SELECT max(w.read_at) AS read_at FROM read_windows w
-          WHERE coalesce(c.issued_on, ${dayOf('c.first_seen_at')}) BETWEEN w.from_date AND w.to_date) w ON w.read_at IS NOT NULL
+          WHERE coalesce(c.issued_on, ${dayOf('c.first_seen_at')}) BETWEEN w.from_date AND w.to_date
+            AND (w.whole OR c.seen_at >= w.read_at)) w ON w.read_at IS NOT NULL
       WHERE c.mode = $1 AND c.iec = $2`,
     [mode, iec],
   );
@@ -92,7 +96,8 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
        FROM filing_rows r JOIN filings f USING (filing_id)
       WHERE r.mode = $1 AND r.iec = $2 AND r.state = 'certified'
         AND NOT EXISTS (SELECT FROM certificates c WHERE ${ROW_OF_CERTIFICATE})
-        AND EXISTS (SELECT FROM read_windows w WHERE ${dayOf('r.settled_at')} BETWEEN w.from_date AND w.to_date AND r.settled_at < w.read_at)`,
+        AND EXISTS (SELECT FROM read_windows w WHERE ${dayOf('r.settled_at')} BETWEEN w.from_date AND w.to_date AND w.whole
+                AND r.settled_at < w.read_at)`,
   );
   // A difference stays until a reading shows the certificate without it.
   await insert(
@@ -103,14 +108,16 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
        FROM ${COVERED}
       WHERE r.state = 'certified' AND (c.amount <> r.amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
   );
-  // Another spelling (`ISSUED` for `Issued`) is not another status. One may be cancelled before its first reading.
+  // Another spelling (`ISSUED` for `Issued`) is not another status. One may be cancelled before its first reading. Once
+  // a cancelled one is corrected, nothing is left to do.
   await insert(
     `SELECT 'status_changed', c.ebrc_number, coalesce(f.exporter_id, c.exporter_id), c.ebrc_number, r.filing_id, r.source_row,
             r.mapping->>'irmNumber', c.issued_on, c.amount, c.currency, jsonb_build_object('eBRCStatus', c.first_status),
             ${THEIR_CERTIFICATE},
             CASE WHEN ${ANOTHER_STATUS} THEN 'the status was ' || c.first_status || ' and is ' || c.status
                  ELSE 'the status is ' || c.status || ' since it was first read' END
-       FROM ${COVERED} WHERE ${ANOTHER_STATUS} OR (r.state = 'certified' AND ${CANCELLED})`,
+       FROM ${COVERED} WHERE (${ANOTHER_STATUS} OR (r.state = 'certified' AND ${CANCELLED}))
+        AND NOT (r.corrected_by IS NOT NULL AND ${CANCELLED})`,
   );
   // What is nobody's is a second one for a mapping, or somebody else's. Filings look for those of their sent rows.
   await insert(

@@ -47,7 +47,7 @@ export async function mergeFindings(
   const closed = await client.query(
     `UPDATE findings f SET closed_at = clock_timestamp()
       WHERE ${ofCompany} AND NOT EXISTS (SELECT FROM current_findings c WHERE c.key = f.key)
-        AND (f.on_date IS NULL OR EXISTS (SELECT FROM read_windows w WHERE f.on_date BETWEEN w.from_date AND w.to_date))`,
+        AND (f.on_date IS NULL OR EXISTS (SELECT FROM read_windows w WHERE w.whole AND f.on_date BETWEEN w.from_date AND w.to_date))`,
     [mode, iec, exporterId, closable],
   );
   const { rows } = await client.query<{ open: number }>(

@@ -1,6 +1,7 @@
 /** Exporters that cannot file, and the use of the service's limits. */
 import { OPERATIONS, OPERATION_NAMES } from '../../domain/service/operations';
-import { RATE_LIMITS } from '../../domain/names';
+import { RATE_LIMITS, type Mode } from '../../domain/names';
+import type { Quota } from '../../domain/service/limits';
 import type { Queryable } from '../pool';
 import { OPEN_BY_DAY, OPEN_SPANS, partsInScope, stateSpans, stepsOf, type DayCount, type ReportScope } from './scope';
 
@@ -57,10 +58,25 @@ const CALLED = `, classes AS (SELECT * FROM jsonb_to_recordset($6::jsonb) AS c (
            count(*) FILTER (WHERE a.status = 429)::int AS refused
       FROM scope JOIN api_calls a ON a.mode = scope.mode AND a.at >= scope.begins AND a.at < scope.until GROUP BY 1)`;
 
+/** SQL: certificates of our filings in a calendar month up to a time, and exporters. */
+const QUOTA_USED = (mode: string, month: string, until: string) =>
+  `SELECT (SELECT count(*)::int FROM filing_rows r WHERE r.mode = ${mode} AND r.state = 'certified' AND r.settled_at < ${until}
+       AND r.settled_at >= date_trunc('month', ${month}::timestamp) AT TIME ZONE 'Asia/Kolkata') AS certificates,
+     (SELECT count(*)::int FROM exporters e WHERE e.mode = ${mode}) AS exporters`;
+
+/** What is used of the service's contract now. */
+export async function quotaUsed(db: Queryable, mode: Mode): Promise<Quota> {
+  const { rows } = await db.query<Quota>(
+    QUOTA_USED('$1', `(clock_timestamp() AT TIME ZONE 'Asia/Kolkata')`, 'clock_timestamp()'),
+    [mode],
+  );
+  return rows[0] ?? { certificates: 0, exporters: 0 };
+}
+
 /** Calls of the last day against the limits of the service (spec: "Limits"). */
 export async function serviceUse(db: Queryable, scope: ReportScope) {
   return partsInScope<{
-    quota: { certificates: number; entities: number };
+    quota: Quota;
     classes: {
       rateClass: string;
       limit: number;
@@ -77,10 +93,7 @@ export async function serviceUse(db: Queryable, scope: ReportScope) {
     CALLED,
     {
       one: {
-        quota: `SELECT (SELECT count(*)::int FROM filing_rows r JOIN filings f USING (filing_id)
-                WHERE f.mode = scope.mode AND r.state = 'certified' AND r.settled_at < scope.until
-                  AND r.settled_at >= date_trunc('month', to_date::timestamp) AT TIME ZONE 'Asia/Kolkata') AS certificates,
-              (SELECT count(*)::int FROM exporters e WHERE e.mode = scope.mode) AS entities FROM scope`,
+        quota: `${QUOTA_USED('scope.mode', 'to_date', 'scope.until')} FROM scope`,
       },
       lists: {
         classes: `SELECT k."rateClass", k."limit", coalesce(sum(n), 0)::int AS calls, coalesce(max(n), 0)::int AS peak,

@@ -9,14 +9,17 @@ export type SecretUse =
   /** Submitted and not yet assigned to an exporter. */
   | { purpose: 'submission'; mode: Mode }
   /** A version of an exporter's credentials (credential_versions). */
-  | { purpose: 'portal-login'; mode: Mode; exporterId: string; version: number };
+  | { purpose: 'portal-login'; mode: Mode; exporterId: string; version: number }
+  /** The address or a signing secret of a webhook. */
+  | { purpose: 'webhook'; mode: Mode; webhookId: string };
 
 /** Format of the encrypted bytes and their context; a new format gets a new number. */
 const FORMAT = 1;
 
 /** The context that a secret is bound to: a JSON list, so that its parts cannot be confused. */
 function contextOf(secretRef: string, use: SecretUse): string {
-  const owner = use.purpose === 'portal-login' ? [use.exporterId, use.version] : [];
+  const owner =
+    use.purpose === 'portal-login' ? [use.exporterId, use.version] : use.purpose === 'webhook' ? [use.webhookId] : [];
   return JSON.stringify(['ebrc-vault', FORMAT, secretRef, use.purpose, use.mode, ...owner]);
 }
 
@@ -52,12 +55,13 @@ interface SecretRow {
   mode: Mode;
   exporterId: string | null;
   version: number | null;
+  submittedTo: string;
   keyId: string;
   sealed: Buffer;
 }
 
 const COLUMNS =
-  'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, key_id AS "keyId", sealed';
+  'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, submitted_to AS "submittedTo", key_id AS "keyId", sealed';
 
 /** The key that passwords of a mode are sealed to; null: no worker has published one. */
 export async function publishedKey(db: Queryable, mode: Mode): Promise<PublicKey | null> {
@@ -78,6 +82,17 @@ export async function handIn(
 ): Promise<string> {
   if (username.trim() === '') throw new VaultError('secret_empty', 'The portal user name is empty.');
   if (password === '') throw new VaultError('secret_empty', 'The portal password is empty.');
+  const bytes = Buffer.from(JSON.stringify({ username, password }));
+  return seal(db, { purpose: 'submission', mode }, workflowId, bytes);
+}
+
+/** Stores the address or a signing secret of a webhook, which only workers can open. @returns its reference */
+export const sealForWebhook = (db: Queryable, mode: Mode, webhookId: string, text: string): Promise<string> =>
+  seal(db, { purpose: 'webhook', mode, webhookId }, webhookId, Buffer.from(text));
+
+/** Stores bytes sealed to the published key. @throws VaultError if no key is published */
+async function seal(db: Queryable, use: SecretUse, submittedTo: string, bytes: Buffer): Promise<string> {
+  const { mode, purpose } = use;
   const key = await publishedKey(db, mode);
   if (!key) {
     throw new VaultError(
@@ -86,12 +101,11 @@ export async function handIn(
     );
   }
   const secretRef = randomUUID();
-  const bytes = Buffer.from(JSON.stringify({ username, password }));
-  const sealed = await sealTo(key, bytes, contextOf(secretRef, { purpose: 'submission', mode }));
+  const sealed = await sealTo(key, bytes, contextOf(secretRef, use));
   await db.query(
     `INSERT INTO vault_secrets (secret_ref, format, purpose, mode, submitted_to, key_id, sealed)
-     VALUES ($1, $2, 'submission', $3, $4, $5, $6)`,
-    [secretRef, FORMAT, mode, workflowId, key.keyId, sealed],
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [secretRef, FORMAT, purpose, mode, submittedTo, key.keyId, sealed],
   );
   return secretRef;
 }
@@ -114,6 +128,18 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
     const [row] = rows;
     if (row) return row;
     throw new VaultError('secret_missing', `The vault holds nothing under ${secretRef}: submit it again.`);
+  }
+
+  /** The bytes of a secret that is for this use. */
+  async function openFor(db: Queryable, secretRef: string, use: SecretUse): Promise<Buffer> {
+    const row = await read(db, secretRef);
+    if (contextOf(row.secretRef, useOf(row)) !== contextOf(row.secretRef, use)) {
+      throw new VaultError(
+        'secret_missing',
+        `What the vault holds under ${secretRef} is for another use: submit it again.`,
+      );
+    }
+    return opener.open(row, contextOf(row.secretRef, use));
   }
 
   /** Replaces the content of `row` with `bytes`; false if it was replaced in the meantime. */
@@ -166,15 +192,12 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
 
     /** Opens a secret for one use. @throws VaultError `secret_missing`; EncryptionError `key_missing`, `unreadable` */
     async open(db: Queryable, secretRef: string, use: SecretUse): Promise<ReturnType<typeof readCredentials>> {
-      const row = await read(db, secretRef);
-      if (contextOf(row.secretRef, useOf(row)) !== contextOf(row.secretRef, use)) {
-        throw new VaultError(
-          'secret_missing',
-          `What the vault holds under ${secretRef} is for another use: submit it again.`,
-        );
-      }
-      return readCredentials(await opener.open(row, contextOf(row.secretRef, use)));
+      return readCredentials(await openFor(db, secretRef, use));
     },
+
+    /** Opens the address or a signing secret of a webhook. @throws as {@link Vault.open} */
+    openForWebhook: async (db: Queryable, secretRef: string, mode: Mode, webhookId: string): Promise<string> =>
+      (await openFor(db, secretRef, { purpose: 'webhook', mode, webhookId })).toString(),
 
     /** Assigns a submitted secret to a version of an exporter's credentials; from then on it opens only as that. */
     async assign(
@@ -223,8 +246,9 @@ async function publishKey(db: Queryable, mode: Mode, { keyId, publicKey }: Publi
 }
 
 /** The use that a row states. If the row was changed, its secret does not open for it. */
-function useOf({ purpose, mode, exporterId, version }: SecretRow): SecretUse {
+function useOf({ purpose, mode, exporterId, version, submittedTo }: SecretRow): SecretUse {
   if (purpose === 'submission') return { purpose, mode };
+  if (purpose === 'webhook') return { purpose, mode, webhookId: submittedTo };
   return { purpose, mode, exporterId: exporterId ?? '', version: version ?? 0 };
 }
 
@@ -237,32 +261,4 @@ function readCredentials(bytes: Buffer): { username: string; password: string } 
     // Reported below, without the text.
   }
   throw new VaultError('unreadable', 'The secret opened, but it does not hold a user name and a password.');
-}
-
-/** Old secrets without a version. Until it is assigned, a secret belongs to a workflow that may still need it. */
-export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: number) {
-  const { rows } = await db.query<{
-    secretRef: string;
-    /** The workflow that it was submitted to; null: it was assigned to a version that no longer refers to it. */
-    workflowId: string | null;
-  }>(
-    `SELECT s.secret_ref::text AS "secretRef", CASE s.purpose WHEN 'submission' THEN s.submitted_to END AS "workflowId"
-       FROM vault_secrets s
-      WHERE s.mode = $1 AND s.created_at < now() - $2 * interval '1 millisecond'
-        AND NOT EXISTS (SELECT FROM credential_versions v WHERE v.secret_ref = s.secret_ref)
-      ORDER BY s.created_at`,
-    [mode, olderThanMs],
-  );
-  return rows;
-}
-
-/** Removes secrets, except those that a version refers to by now. @returns how many */
-export async function removeOrphanedSecrets(db: Queryable, secretRefs: readonly string[]): Promise<number> {
-  const { rowCount } = await db.query(
-    `DELETE FROM vault_secrets s
-      WHERE s.secret_ref = ANY ($1::uuid[])
-        AND NOT EXISTS (SELECT FROM credential_versions v WHERE v.secret_ref = s.secret_ref)`,
-    [secretRefs],
-  );
-  return rowCount ?? 0;
 }

@@ -28,7 +28,8 @@ const FILES = {
     ORDER BY c.ebrc_number`,
   'findings.json': 'SELECT * FROM findings WHERE filing_id = $1 ORDER BY finding_id',
   'events.json': 'SELECT * FROM events WHERE filing_id = $1 ORDER BY ordinal',
-  'calls.json': `SELECT * FROM api_calls WHERE request_id IN (SELECT request_id FROM attempts WHERE filing_id = $1) ORDER BY call_id`,
+  'calls.json': `SELECT c.* FROM api_calls c JOIN filings f USING (mode, exporter_id) WHERE f.filing_id = $1
+    AND c.at BETWEEN f.made_at AND coalesce(f.closed_at, clock_timestamp()) ORDER BY c.call_id`,
 } as const;
 
 /** Files whose rows are deleted after some days. */
@@ -50,6 +51,8 @@ const STATEMENT = `SELECT
   ${LIST(`SELECT ebrc_number AS "eBRCNumber", pdf_document AS document, pdf_sha256 AS sha256 FROM certificates c
     WHERE pdf_document IS NOT NULL AND (mode, iec, ebrc_number) IN (SELECT mode, iec, ebrc_number FROM filing_rows WHERE filing_id = $1)`)} AS certificates,
   ${LIST(`SELECT position + 1 AS "serialNo", mapping FROM filing_rows WHERE filing_id = $1 ORDER BY position`)} AS rows,
+  (SELECT string_agg(encode(hash, 'hex') || ' ' || event_line(e) || E'\\n', '' ORDER BY link) FROM events e WHERE filing_id = $1 AND link IS NOT NULL) AS chain,
+  (SELECT count(*)::int FROM events WHERE filing_id = $1 AND link IS NULL) AS unchained,
   source_name AS "sourceName", source_document AS "sourceDocument", annotated
   FROM ledger, filings JOIN filing_inputs USING (input_ref) WHERE filing_id = $1`;
 
@@ -69,6 +72,10 @@ export async function readBundle(db: Queryable, filingId: string) {
     }[];
     certificates: { eBRCNumber: string; document: string; sha256: string | null }[];
     rows: { serialNo: number; mapping: Mapping }[];
+    /** Lines of hash and event, in the order of the chain; null: none is chained yet. */
+    chain: string | null;
+    /** Events of the last seconds, which no relay has chained yet. */
+    unchained: number;
     sourceName: string | null;
     sourceDocument: string | null;
     annotated: string | null;

@@ -3,6 +3,7 @@ import { NO_ROWS } from '../../domain/contracts';
 import type { Mapping } from '../../domain/filing/mapping';
 import type { Counts, RowView } from '../../domain/filing/view';
 import type { Mode } from '../../domain/names';
+import { CANCELLED, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
 
 /** A reference, and one number of it; null: the whole reference. */
@@ -14,15 +15,17 @@ export interface Scope {
 
 /**
  * SQL: rows `r` of a reference ($1 mode, $2 reference) and one number ($3), with their certificates `c`. Of the whole
- * reference ($3 null) freed rows are left out that a correction files again: its rows stand for them.
+ * reference ($3 null) rows are left out that a correction files again, because they were freed or their certificate
+ * was cancelled: its rows stand for them.
  */
 const ROWS = `SELECT r.filing_id AS "filingId", f.n, r.position, r.source_row AS row, (r.mapping->>'serialNo')::int AS "serialNo",
     r.mapping->>'irmNumber' AS "irmNumber", r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",
     r.amount::text AS "mappedIRMAmountFCC", r.currency, r.state, r.ebrc_number AS "eBRCNumber", r.ebrc_date AS "eBRCDate",
-    c.pdf_document AS pdf, c.pdf_sha256 AS sha256, r.errors, r.corrected_by AS "correctedBy"
+    CASE WHEN r.state = 'certified' AND ${CANCELLED} THEN c.status END AS cancelled,
+    c.pdf_document AS pdf, c.pdf_sha256 AS sha256, c.pdf_note AS "pdfNote", r.errors, r.corrected_by AS "correctedBy"
   FROM filing_rows r JOIN filings f ON f.filing_id = r.filing_id
   LEFT JOIN certificates c ON c.mode = r.mode AND c.iec = r.iec AND c.ebrc_number = r.ebrc_number
- WHERE f.mode = $1 AND f.reference = $2 AND (f.n = $3 OR ($3 IS NULL AND (r.held OR r.corrected_by IS NULL)))`;
+ WHERE f.mode = $1 AND f.reference = $2 AND (f.n = $3 OR ($3 IS NULL AND (r.corrected_by IS NULL OR (r.held AND NOT ${CANCELLED}))))`;
 
 const ORDER = `ORDER BY "serialNo", f.n, r.position`;
 
@@ -95,6 +98,8 @@ export interface ReferenceRow {
   /** It holds its mapping no longer. */
   freed: boolean;
   correctedBy: string | null;
+  /** Its certificate, which the authority shows as cancelled; null: it is not, or it has none. */
+  cancelled: string | null;
   errors: string[];
 }
 
@@ -104,8 +109,9 @@ export async function rowsOfReference(
   { mode, reference }: Pick<Scope, 'mode' | 'reference'>,
 ): Promise<ReferenceRow[]> {
   const { rows } = await db.query<ReferenceRow>(
-    `SELECT r.filing_id AS "filingId", f.n, r.mapping, NOT r.held AS freed, r.corrected_by AS "correctedBy", r.errors
-       FROM filings f JOIN filing_rows r ON r.filing_id = f.filing_id WHERE f.mode = $1 AND f.reference = $2
+    `SELECT r.filing_id AS "filingId", f.n, r.mapping, NOT r.held AS freed, r.corrected_by AS "correctedBy", r.errors,
+            CASE WHEN ${CANCELLED} THEN c.ebrc_number END AS cancelled
+       FROM filings f JOIN filing_rows r ON r.filing_id = f.filing_id LEFT JOIN certificates c ON ${ROW_OF_CERTIFICATE} WHERE f.mode = $1 AND f.reference = $2
       ORDER BY f.n, r.position`,
     [mode, reference],
   );

@@ -1,13 +1,10 @@
 import type { Queryable } from '../../ledger/pool';
 import { archiveGaps, reconciliationBreaks } from '../../ledger/reports/breaks';
+import { FREE_QUOTA, QUOTA_WARNED_AT } from '../../domain/service/limits';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { credentialStanding, serviceUse } from '../../ledger/reports/service-use';
 import { barChart, figure, linked, perCurrency, share, table, trendOf } from '../report';
 import type { Group, ReportOptions } from '../report';
-
-/** Free general use (spec: "Limits"): production certificates a month, and exporter entities. */
-const FREE_CERTIFICATES = 250;
-const FREE_ENTITIES = 10;
 
 export async function breaksGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
   const { byKind, byCurrency, trend, findings } = await reconciliationBreaks(db, scope);
@@ -89,19 +86,22 @@ export async function quotaGroup(db: Queryable, scope: ReportScope, options: Rep
   const sum = (of: 'calls' | 'refused' | 'waiting') => classes.reduce((total, each) => total + each[of], 0);
   const refused = sum('refused');
   const peaks = classes.map(({ rateClass, peak, limit }) => [rateClass, Math.round((100 * peak) / limit)] as const);
-  const metered = (id: string, label: string, used: number, free: number) =>
-    figure(id, `${label} (free: ${free})`, used, 'count', scope.mode === 'live' && used > free);
+  const { quota: included = FREE_QUOTA } = options;
+  const metered = (id: string, label: string, what: keyof typeof quota) => {
+    const warned = scope.mode === 'live' && quota[what] >= QUOTA_WARNED_AT * included[what];
+    return figure(id, `${label} (included: ${included[what]})`, quota[what], 'count', warned);
+  };
   return {
     id: 'quota',
     title: 'Limits of the service',
     definition:
-      'Calls of this day by rate class, its busiest minute compared with the limit, and 429 answers (something else uses the key); calls that wait in the workers now. Free general use covers 250 production certificates a calendar month and 10 exporters; the sandbox is not metered.',
+      'Calls of this day by rate class, its busiest minute compared with the limit, and 429 answers (something else uses the key); calls that wait in the workers now. The contract includes certificates of a calendar month and exporters in production: marked from 80 % on; the sandbox is not metered.',
     figures: [
       figure('calls', 'Calls', sum('calls')),
       figure('refused', 'Answers 429', refused, 'count', refused > 0),
       figure('waiting', 'Calls waiting now', sum('waiting')),
-      metered('certificates', 'Certificates this month', quota.certificates, FREE_CERTIFICATES),
-      metered('entities', 'Exporters', quota.entities, FREE_ENTITIES),
+      metered('certificates', 'Certificates this month', 'certificates'),
+      metered('entities', 'Exporters', 'exporters'),
     ],
     trend: trendOf(trend, 'calls', ['calls', ({ calls }) => calls], ['429', (day) => day.refused]),
     charts: [barChart('Busiest minute, of the limit', '%', peaks)],

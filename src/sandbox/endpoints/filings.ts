@@ -43,7 +43,7 @@ export function acceptFiling(
     rows,
     doubles: [],
   };
-  if (mayBeCertified(filing)) filing.doubles = recordMappings(world, filing);
+  if (mayBeCertified(filing)) filing.doubles = recordMappings(world, filing, account);
   world.filings.set(filing.requestId, filing);
   world.pending.add(filing);
   call.record.requestId = filing.requestId;
@@ -72,12 +72,17 @@ function mayBeCertified(filing: Filing): boolean {
   return filing.ackStatus === 'Validated' || (filing.known && !filing.forcedErrored);
 }
 
-/** Records new mappings. @returns those that are live already, accepted before and not rejected since */
-function recordMappings(world: World, filing: Filing): Filing['doubles'] {
+/** Records new mappings. @returns those that are live already: accepted before, neither rejected nor cancelled since */
+function recordMappings(world: World, filing: Filing, { certificates }: PortalAccount): Filing['doubles'] {
   const doubles: Filing['doubles'] = [];
+  const cancelled = new Set(
+    certificates.filter(({ eBRCStatus }) => eBRCStatus === 'Cancelled').map(({ eBRCNumber }) => eBRCNumber),
+  );
   for (const row of filing.rows) {
     const entries = world.mappings.get(row.fingerprint) ?? [];
-    const live = entries.find((entry) => entry.row.processingStatus !== 'Errored');
+    const live = entries.find(
+      ({ row: { processingStatus, eBRCNumber } }) => processingStatus !== 'Errored' && !cancelled.has(eBRCNumber ?? ''),
+    );
     if (live) {
       doubles.push({ fingerprint: row.fingerprint, serialNo: row.item.serialNo, firstRequestId: live.requestId });
     }

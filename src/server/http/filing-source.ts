@@ -6,6 +6,7 @@ import { FIELD_NAMES, MAPPING_FIELDS } from '../../domain/filing/mapping';
 import { UPLOAD_TYPES } from '../../domain/rules/columns';
 import { isObject } from '../../domain/values';
 import type { FilingSource } from '../../starter/filings/read-file';
+import { messageField } from './components';
 import { badRequest } from './problem';
 import type { Call } from './route';
 
@@ -16,8 +17,7 @@ const uploadType = z
 
 /** Fields beside the file or message. */
 export const statedSchema = z.strictObject({
-  message: z
-    .record(z.string(), z.unknown())
+  message: messageField
     .optional()
     .describe('a push message, its dates as YYYY-MM-DD or DDMMYYYY; in a form, the part `file` takes its place'),
   uploadType: uploadType.optional().describe('where the file does not have it'),

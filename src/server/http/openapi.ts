@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { z } from 'zod';
 import type { Role } from '../../domain/principal';
+import { jsonSchema, named, nameJson } from './components';
+import { codesOf } from './problem-codes';
 import { problemSchema } from './problem';
 import { htmlText } from '../../domain/text';
 import { once } from '../../domain/values';
@@ -10,7 +12,7 @@ import { once } from '../../domain/values';
 interface AnswerDescription {
   description: string;
   schema?: z.ZodType;
-  /** The media type, if it is not JSON. */
+  /** The media type of what is not JSON; without a schema and this there is no body. */
   type?: string;
 }
 
@@ -28,14 +30,19 @@ export interface Described<P extends z.ZodType, Q extends z.ZodType, B extends z
   /** Also takes multipart/form-data, with the fields of the body and a part `file`. */
   takesFile?: boolean;
   answers: Readonly<Record<number, AnswerDescription>>;
+  /** Codes of its problems, beside those of every route like it. */
+  codes?: readonly string[];
 }
 
 export function describeRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
-  { id, summary, roles = [], params, query, body, takesFile, answers }: Described<P, Q, B>,
+  described: Described<P, Q, B> & { route: string },
   tag: string,
 ): FastifySchema {
-  const input = body && jsonSchema(body);
+  const { id, summary, roles = [], params, query, body, takesFile } = described;
+  const name = id.charAt(0).toUpperCase() + id.slice(1);
+  const input = body && nameJson(`${name}Request`, jsonSchema(body));
   const whoMayCall = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
+  const answers = Object.entries(described.answers).map(([status, answer]) => [status, answerOf(answer, name)]);
   return {
     operationId: id,
     summary,
@@ -47,27 +54,53 @@ export function describeRoute<P extends z.ZodType, Q extends z.ZodType, B extend
       body: {
         content: {
           [JSON_TYPE]: { schema: input },
-          ...(takesFile && { 'multipart/form-data': { schema: formSchema(input) } }),
+          ...(takesFile && { 'multipart/form-data': { schema: nameJson(`${name}Form`, formSchema(input)) } }),
         },
       },
     }),
-    response: {
-      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, answerOf(answer)])),
-      default: PROBLEM,
-    },
+    response: { ...Object.fromEntries(answers), default: problemOf(described, name) },
   };
 }
 
-function answerOf({ description, schema, type = JSON_TYPE }: AnswerDescription): unknown {
-  const content = schema ? jsonSchema(schema) : { type: 'string', contentMediaType: type };
-  return { description, content: { [type]: { schema: content } } };
+function answerOf({ description, schema, type }: AnswerDescription, name: string): unknown {
+  if (schema)
+    return { description, content: { [JSON_TYPE]: { schema: nameJson(`${name}Answer`, jsonSchema(schema)) } } };
+  return { description, ...(type && { content: { [type]: { schema: { type: 'string', contentMediaType: type } } } }) };
 }
 
-/** `io: 'input'`, which allows additional fields in answers: clients must expect new ones. */
-function jsonSchema(schema: z.ZodType): Record<string, unknown> {
-  const { $schema: _, ...made } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  return made;
+/** The problems of a route: as all are, with the codes that this one has. */
+function problemOf(
+  {
+    route,
+    roles = [],
+    query,
+    body,
+    takesFile = false,
+    codes = [],
+  }: Described<z.ZodType, z.ZodType, z.ZodType> & { route: string },
+  name: string,
+): unknown {
+  const pages = query instanceof z.ZodObject;
+  const kind = { changes: !route.startsWith('GET '), path: route, takesBody: body !== undefined, takesFile, pages };
+  const code = z.enum(codesOf({ ...kind, hasRoles: roles.length > 0, codes })).describe(CODE);
+  const schema = named(`${name}Problem`, problemSchema.extend({ code }), PROBLEM_EXAMPLE);
+  return {
+    description: 'A problem (RFC 9457)',
+    content: { 'application/problem+json': { schema: jsonSchema(schema) } },
+  };
 }
+
+const CODE = 'what programs branch on; expect new ones';
+
+const PROBLEM_EXAMPLE = {
+  type: 'about:blank',
+  title: 'Too Many Requests',
+  status: 429,
+  detail: 'Too many requests of this principal. Try again later.',
+  code: 'too_many_requests',
+  errors: [],
+  request_id: '0d4a9a3f-6c1e-4d0c-8f0f-3a5a4a6b1c11',
+};
 
 interface JsonSchema {
   type?: string;
@@ -115,13 +148,9 @@ function formSchema(input: Record<string, unknown>): Record<string, unknown> {
   const { message: _, ...properties } = (input['properties'] ?? {}) as Record<string, unknown>;
   const required = ((input['required'] ?? []) as string[]).filter((name) => name !== 'message');
   const file = { type: 'string', contentMediaType: 'application/octet-stream' };
-  return { ...input, properties: { ...properties, file }, required: [...required, 'file'] };
+  const { 'x-component': _name, 'x-of-component': _example, ...form } = input;
+  return { ...form, properties: { ...properties, file }, required: [...required, 'file'] };
 }
-
-const PROBLEM = {
-  description: 'A problem (RFC 9457)',
-  content: { 'application/problem+json': { schema: jsonSchema(problemSchema) } },
-};
 
 /** Adds the description and its page. Both are made once, because everybody may ask for them at any rate. */
 export function addDescription(app: FastifyInstance): void {

@@ -63,6 +63,11 @@ export const problemSchema = z.object({
     }),
   ),
   request_id: z.string(),
+  filingId: z.string().optional().describe('the filing concerned'),
+  state: z.string().optional().describe('its state'),
+  missing: z.array(z.string()).optional().describe('of role_missing: the roles of which one is needed'),
+  start: z.string().optional().describe('of cursor_gone: reads all events that are kept'),
+  end: z.string().optional().describe('of cursor_gone: goes on from now'),
 });
 
 /** The same answer whether the thing does not exist or the principal may not see it. */
@@ -114,6 +119,8 @@ const ROUTES: readonly [command: RegExp, route: string][] = [
   [/`ebrc onboard`/g, 'POST /v1/exporters'],
   [/`ebrc list`/g, 'GET /v1/filings'],
   [/`ebrc findings`/g, 'GET /v1/findings'],
+  [/`ebrc webhooks remove`/g, 'DELETE /v1/webhooks/{webhook}'],
+  [/`ebrc webhooks list`/g, 'GET /v1/webhooks'],
   [/`?ebrc check\b`?/g, 'POST /v1/checks'],
 ];
 

@@ -37,7 +37,7 @@ export interface Answer {
 
 export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends Described<P, Q, B> {
   /** Method, and path below `/v1`. */
-  route: `${'GET' | 'POST' | 'PUT' | 'PATCH'} /${string}`;
+  route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`;
   handle: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 

@@ -22,12 +22,12 @@ const MOST_LISTED = 10_000;
 
 export function addCertificatePages(server: PageServer): void {
   const { deps } = server.door;
-  const { pool, mode } = deps;
+  const { pool, mode, cancelWithinMs } = deps;
 
   const read = async (viewer: Pick<Viewer, 'principal'>, { document, number, cursor }: Search, limit: number) => {
     const [seenAt, eBRCNumber] = readCursor(cursor, MARK) ?? [];
     const found = await pageOfCertificates(pool, {
-      ...{ mode, exporters: viewer.principal.exporters, limit },
+      ...{ mode, exporters: viewer.principal.exporters, limit, cancelWithinMs },
       document: document || undefined,
       eBRCNumber: number || undefined,
       after: seenAt !== undefined && eBRCNumber !== undefined ? { seenAt, eBRCNumber } : undefined,

@@ -1,5 +1,8 @@
 /** Checks a message or workbook by all rules and balances, without filing it. */
 import { z } from 'zod';
+import { CODES } from '../http/problem-codes';
+import { named } from '../http/components';
+import { EXAMPLES } from '../http/examples';
 import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';
 import { sourceOf, statedSchema } from '../http/filing-source';
@@ -7,24 +10,17 @@ import { findingsInApiTerms, Problem } from '../http/problem';
 import { addRoute, depsFor, type Door, type Registrar } from '../http/route';
 import { exporterName } from '../http/fields';
 import { workbookHeaders } from '../views/documents';
-
-const finding = z.object({
-  severity: z.string(),
-  code: z.string(),
-  row: z.number().int().nullable(),
-  field: z.string().nullable(),
-  message: z.string(),
-  count: z.number().int().optional().describe('of more_errors and more_warnings: how many are not listed'),
-});
+import { findingSchema } from '../views/filing';
 
 export function addCheckRoutes(server: Registrar, { deps }: Door): void {
   const registrar = { ...server, tag: 'Filings' };
   addRoute(registrar, {
     id: 'check',
+    codes: CODES.content,
     route: 'POST /checks',
     summary: 'Check a push message or a workbook',
     roles: ['maker', 'checker', 'viewer', 'admin'],
-    body: z.strictObject({ ...statedSchema.shape, exporter: exporterName }),
+    body: named('CheckRequest', z.strictObject({ ...statedSchema.shape, exporter: exporterName }), EXAMPLES.check),
     takesFile: true,
     answers: {
       200: {
@@ -32,8 +28,8 @@ export function addCheckRoutes(server: Registrar, { deps }: Door): void {
         schema: z.object({
           ok: z.boolean(),
           rows: z.number().int(),
-          errors: z.array(finding),
-          warnings: z.array(finding),
+          errors: z.array(findingSchema),
+          warnings: z.array(findingSchema),
         }),
       },
     },

@@ -1,5 +1,6 @@
 /** Certificates with their PDFs, and the workbooks and evidence of filings. */
 import { z } from 'zod';
+import { named } from '../http/components';
 import { dateText } from '../../domain/dates';
 import type { Principal } from '../../domain/principal';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
@@ -12,27 +13,34 @@ const CERTIFICATE = z.object({ number: visible(100).describe('an eBRC number') }
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(200)]);
 
 const text = z.string().nullable();
-const certificateSchema = z.object({
-  eBRCNumber: z.string(),
-  eBRCDate: text.describe(FILING_DATE),
-  eBRCStatus: text,
-  exporterId: z.string(),
-  filingId: text,
-  reference: text,
-  sbCumInvoiceNumber: text,
-  billNo: text,
-  irmNumber: text,
-  realisedValueFCC: text,
-  currencyCode: text,
-  document: text.describe('file name of the PDF in the document store'),
-  sha256: text,
-  archivedAt: text,
-});
+const certificateSchema = named(
+  'Certificate',
+  z.object({
+    eBRCNumber: z.string(),
+    eBRCDate: text.describe(FILING_DATE),
+    eBRCStatus: text,
+    exporterId: z.string(),
+    filingId: text,
+    reference: text,
+    sbCumInvoiceNumber: text,
+    billNo: text,
+    irmNumber: text,
+    realisedValueFCC: text,
+    currencyCode: text,
+    document: text.describe('file name of the PDF in the document store'),
+    sha256: text,
+    archivedAt: text,
+    cancelBy: text.describe(
+      'the last day on which it may be cancelled at the authority’s portal; null: it is cancelled',
+    ),
+    pdfNote: text.describe('what is odd about the PDF, which opens all the same'),
+  }),
+);
 
 export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
   const registrar = { ...server, tag: 'Certificates' };
   const ofFilings = { ...server, tag: 'Filings' };
-  const { pool, mode } = deps;
+  const { pool, mode, cancelWithinMs } = deps;
 
   const certificateOf = ({ principal, params }: Pick<Call<{ number: string }>, 'principal' | 'params'>) =>
     visibleCertificate(deps, principal, params.number);
@@ -60,6 +68,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
         document,
         after: seenAt !== undefined && eBRCNumber !== undefined ? { seenAt, eBRCNumber } : undefined,
         limit: limit + 1,
+        cancelWithinMs,
       });
       const { items, next } = pageOf(read, limit, (last) => [last.mark, last.eBRCNumber]);
       return { body: { items: items.map((item) => certificateBody(principal, item)), next } };
@@ -68,6 +77,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'getCertificate',
+    codes: ['unknown_certificate'],
     route: 'GET /certificates/:number',
     summary: 'A certificate',
     params: CERTIFICATE,
@@ -77,6 +87,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'getCertificatePdf',
+    codes: ['unknown_certificate', 'no_pdf'],
     route: 'GET /certificates/:number/pdf',
     summary: 'The PDF of a certificate, with its hash',
     params: CERTIFICATE,
@@ -91,6 +102,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
 
   addRoute(ofFilings, {
     id: 'getFilingWorkbook',
+    codes: ['no_workbook'],
     route: 'GET /filings/:filing/workbook',
     summary: 'The workbook of a filing, with what became of its rows',
     params: z.object({ filing: filingName }),

@@ -1,6 +1,9 @@
 /** The event feed: what happened, in commit order, for programs that follow it. */
 import { z } from 'zod';
-import { feedEnd, readFeed, type FeedEvent, type FeedMark } from '../../ledger/events';
+import { named } from '../http/components';
+import { EXAMPLES } from '../http/examples';
+import { cloudEventOf } from '../../domain/webhooks';
+import { feedEnd, readFeed, type FeedMark } from '../../ledger/events';
 import { EVENT_DAYS } from '../../ledger/retention';
 import { openMark, sealMark } from '../http/sealed-cursor';
 import { cursorText, pageSize } from '../http/fields';
@@ -11,16 +14,20 @@ import { LONGEST_WAIT_S } from '../views/watch';
 /** A mark that is never valid, which {@link readFeed} answers with where to start again. */
 const NO_MARK: FeedMark = { epoch: '', position: '0' };
 
-const eventSchema = z.object({
-  specversion: z.literal('1.0'),
-  id: z.string().describe('the same wherever the event is shown'),
-  source: z.string(),
-  type: z.string().describe('ebrc.filing.<state>, ebrc.exporter.<state>, ebrc.certificate.archived, …'),
-  time: z.string(),
-  subject: z.string().describe('the reference of a filing, otherwise the id of what it is about'),
-  datacontenttype: z.literal('application/json'),
-  data: z.record(z.string(), z.unknown()).describe('ids, state, number of the move, and a link'),
-});
+const eventSchema = named(
+  'Event',
+  z.object({
+    specversion: z.literal('1.0'),
+    id: z.string().describe('the same wherever the event is shown'),
+    source: z.string(),
+    type: z.string().describe('ebrc.filing.<state>, ebrc.exporter.<state>, ebrc.certificate.archived, …'),
+    time: z.string(),
+    subject: z.string().describe('the reference of a filing, otherwise the id of what it is about'),
+    datacontenttype: z.literal('application/json'),
+    data: z.record(z.string(), z.unknown()).describe('ids, state, number of the move, and a link'),
+  }),
+  EXAMPLES.event,
+);
 
 const HOW = `Events in the order of their commits, as CloudEvents 1.0; those of a filing in the order of its moves. Keep \`next\`, and
 send it as \`after\`. After a 410 you may get an event again; its id is the same.`;
@@ -31,6 +38,7 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
 
   addRoute(registrar, {
     id: 'readEvents',
+    codes: ['cursor_gone'],
     route: 'GET /events',
     summary: 'The events since a cursor, or the next ones',
     query: z.strictObject({
@@ -64,7 +72,7 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
         const { events, next } = page;
         const left = until - performance.now();
         if (events.length > 0 || left <= 0 || isStopping()) {
-          return { body: { items: events.map(eventBody), next: sealMark(next) } };
+          return { body: { items: events.map(cloudEventOf), next: sealMark(next) } };
         }
         // Events that this principal may not see are skipped.
         from = next;
@@ -80,26 +88,4 @@ function cursorGone({ start, end }: Record<'start' | 'end', FeedMark>): Problem 
     `The cursor is from before a restore of the ledger, or older than the ${EVENT_DAYS} days for which events are kept: events after it ` +
     'may be missing. Read what you need again (GET /v1/filings?since=…) and go on from `end`, or read all kept events from `start`.';
   return new Problem(410, 'cursor_gone', detail, { members: { start: sealMark(start), end: sealMark(end) } });
-}
-
-function eventBody({ id, type, at, subject, data }: FeedEvent): z.output<typeof eventSchema> {
-  return {
-    specversion: '1.0',
-    id,
-    source: '/v1',
-    type,
-    time: at.toISOString(),
-    subject,
-    datacontenttype: 'application/json',
-    data: { ...data, link: linkOf(data) },
-  };
-}
-
-/** The route with more about the event. */
-function linkOf({ eBRCNumber, filingId, exporterId, runId }: FeedEvent['data']): string | null {
-  const to = (list: string, id: unknown) => `/v1/${list}/${encodeURIComponent(String(id))}`;
-  if (eBRCNumber != null) return to('certificates', eBRCNumber);
-  if (filingId != null) return to('filings', filingId);
-  if (runId != null) return '/v1/findings';
-  return exporterId != null ? to('exporters', exporterId) : null;
 }

@@ -1,5 +1,7 @@
 /** Exporters: onboarding, readiness, balances, credentials. Passwords go to the vault and nowhere else. */
 import { z } from 'zod';
+import { named } from '../http/components';
+import { EXAMPLES } from '../http/examples';
 import { emailAddress, onboardInput } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
 import { exportersAfter, findExporter, needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
@@ -18,72 +20,90 @@ import { exporterName, FILING_DATE, listOf, pageOf, paging, readCursor, visible 
 
 const EXPORTER = z.object({ exporter: exporterName });
 
-const exporterSchema = z.object({
-  exporterId: z.string(),
-  email: z.string(),
-  name: z.string(),
-  companyName: z.string().nullable(),
-  iec: z.string().nullable(),
-  state: z.string().describe('created, unvalidated, needs_credentials, activation_pending or ready'),
-  activatesAt: z.string().nullable().describe('when access opens, while it is pending'),
-  irmCount: z.number().int(),
-  requiresApproval: z.boolean(),
-  readAt: z.string(),
-});
+const exporterSchema = named(
+  'Exporter',
+  z.object({
+    exporterId: z.string(),
+    email: z.string(),
+    name: z.string(),
+    companyName: z.string().nullable(),
+    iec: z.string().nullable(),
+    state: z.string().describe('created, unvalidated, needs_credentials, activation_pending or ready'),
+    activatesAt: z.string().nullable().describe('when access opens, while it is pending'),
+    irmCount: z.number().int(),
+    requiresApproval: z.boolean(),
+    readAt: z.string(),
+  }),
+);
 
-const progressSchema = z.object({
-  exporterId: z.string().nullable(),
-  email: z.string(),
-  name: z.string(),
-  state: z.string().describe('started, needs_credentials, activation_pending, ready or refused'),
-  activatesAt: z.string().nullable(),
-  irmCount: z.number().int().nullable(),
-  workflowId: z.string(),
-  message: z.string().nullable(),
-});
+const progressSchema = named(
+  'ExporterProgress',
+  z.object({
+    exporterId: z.string().nullable(),
+    email: z.string(),
+    name: z.string(),
+    state: z.string().describe('started, needs_credentials, activation_pending, ready or refused'),
+    activatesAt: z.string().nullable(),
+    irmCount: z.number().int().nullable(),
+    workflowId: z.string(),
+    message: z.string().nullable(),
+  }),
+);
 
 /** Not trimmed, because a password may begin with a blank. */
 const password = z.string().min(1, 'is empty').max(500).describe('goes straight to the vault');
 const username = visible(200).describe("user name at the authority's portal");
 
-const onboarding = z
-  .strictObject({
-    name: visible(200),
-    email: emailAddress,
-    iec: onboardInput.shape.iec,
-    companyName: visible(300).optional(),
-    address: visible(1_000).optional(),
-    username: username.optional(),
-    password: password.optional(),
-  })
-  .refine((body) => (body.username === undefined) === (body.password === undefined), {
-    message: 'goes with username: give both or neither',
-    path: ['password'],
-  });
+const onboarding = named(
+  'OnboardExporterRequest',
+  z
+    .strictObject({
+      name: visible(200),
+      email: emailAddress,
+      iec: onboardInput.shape.iec,
+      companyName: visible(300).optional(),
+      address: visible(1_000).optional(),
+      username: username.optional(),
+      password: password.optional(),
+    })
+    .refine((body) => (body.username === undefined) === (body.password === undefined), {
+      message: 'goes with username: give both or neither',
+      path: ['password'],
+    }),
+  EXAMPLES.onboard,
+);
 
-const changeInput = z
-  .strictObject({
-    name: visible(200).optional(),
-    companyName: visible(300).optional(),
-    address: visible(1_000).optional(),
-    approval: z.enum(['required', 'off']).optional().describe('whether its filings wait for a second person'),
-  })
-  .refine((body) => Object.keys(body).length > 0, 'names nothing to change');
+const changeInput = named(
+  'ChangeExporterRequest',
+  z
+    .strictObject({
+      name: visible(200).optional(),
+      companyName: visible(300).optional(),
+      address: visible(1_000).optional(),
+      approval: z.enum(['required', 'off']).optional().describe('whether its filings wait for a second person'),
+    })
+    .refine((body) => Object.keys(body).length > 0, 'names nothing to change'),
+  EXAMPLES.change,
+);
 
 const amount = z.string().nullable();
-const irmSchema = z.object({
-  irmNumber: z.string(),
-  irmAdCode: z.string(),
-  irmIfscCode: z.string(),
-  irmIssueDate: z.string().describe(FILING_DATE),
-  remittanceDate: z.string().nullable().describe(FILING_DATE),
-  currency: z.string().nullable(),
-  amount,
-  available: amount,
-  held: z.string().describe('held by our live filings and not yet in the balance'),
-  free: amount,
-  readAt: z.string(),
-});
+const irmSchema = named(
+  'Irm',
+  z.object({
+    irmNumber: z.string(),
+    irmAdCode: z.string(),
+    irmIfscCode: z.string(),
+    irmDt: z.string().describe(FILING_DATE),
+    irmFCC: z.string().nullable(),
+    irmPurposeCode: z.string().nullable(),
+    irmRemitAmtFCC: amount,
+    remittanceDate: z.string().nullable().describe(FILING_DATE),
+    available: amount,
+    held: z.string().describe('held by our live filings and not yet in the balance'),
+    free: amount,
+    readAt: z.string(),
+  }),
+);
 
 export function addExporterRoutes(server: Registrar, { deps }: Door): void {
   const registrar = { ...server, tag: 'Exporters' };
@@ -101,6 +121,7 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'onboardExporter',
+    codes: ['refused', 'exporters_limited', 'email_taken', 'exporter_differs', 'invalid_input', 'credentials_refused'],
     route: 'POST /exporters',
     summary: 'Onboard an exporter',
     roles: ['admin'],
@@ -145,6 +166,7 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'changeExporter',
+    codes: ['refused', 'policy_refused', 'needs_token', 'validation_failed'],
     route: 'PATCH /exporters/:exporter',
     summary: 'Change its name, company name or address at the service, or whether its filings wait for a second person',
     roles: ['admin'],
@@ -166,11 +188,12 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'renewCredentials',
+    codes: ['refused', 'credentials_refused'],
     route: 'PUT /exporters/:exporter/credentials',
     summary: 'Renew the portal credentials; filings that wait for them continue',
     roles: ['admin'],
     params: EXPORTER,
-    body: z.strictObject({ username, password }),
+    body: named('RenewCredentialsRequest', z.strictObject({ username, password }), EXAMPLES.credentials),
     answers: { 202: { description: 'Handed in; GET the exporter for the outcome', schema: progressSchema } },
     async handle({ principal, params, body }) {
       const { exporterId, email, name } = await knownExporter(deps, principal, params.exporter);
@@ -217,10 +240,14 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
   });
 }
 
-const irmBody = (irm: IrmView) => ({
+/** In the names of a push message, so that they are copied into one. */
+const irmBody = ({ irmIssueDate, currency, purposeCode, amount: remitted, remittanceDate, ...irm }: IrmView) => ({
   ...irm,
-  irmIssueDate: dateText(irm.irmIssueDate),
-  remittanceDate: dateText(irm.remittanceDate),
+  irmDt: dateText(irmIssueDate),
+  irmFCC: currency,
+  irmPurposeCode: purposeCode,
+  irmRemitAmtFCC: remitted,
+  remittanceDate: dateText(remittanceDate),
 });
 
 function progressAnswer(outcome: ExporterOutcome, { email, name }: { email: string; name: string }) {

@@ -1,5 +1,8 @@
 /** What persons do about a filing. Each action answers the filing as it is afterwards. */
 import { z } from 'zod';
+import { CODES } from '../http/problem-codes';
+import { named } from '../http/components';
+import { EXAMPLES } from '../http/examples';
 import { MAY } from '../../domain/principal';
 import { getFiling } from '../../ledger/filings/filing';
 import { correctFiling } from '../../starter/filings/correct';
@@ -28,19 +31,23 @@ const shown = z
   .optional()
   .describe('the names of the evidence that was looked at; left out: what the filing shows now');
 
-const resolveInput = z.strictObject({
-  as: z.enum(['filed', 'not-filed']),
-  attempt,
-  shown,
-  requestId: visible(300).optional().describe('with filed: the request that it was filed under'),
-  certificates: z
-    .array(z.strictObject({ row: z.number().int(), eBRCNumber: visible(100) }))
-    .max(999)
-    .optional()
-    .describe('with filed: the certificate of each row; two persons have to name the same'),
-  ends: z.boolean().optional().describe('with not-filed: the filing ends, instead of being sent again'),
-  note,
-});
+const resolveInput = named(
+  'ResolveFilingRequest',
+  z.strictObject({
+    as: z.enum(['filed', 'not-filed']),
+    attempt,
+    shown,
+    requestId: visible(300).optional().describe('with filed: the request that it was filed under'),
+    certificates: z
+      .array(z.strictObject({ row: z.number().int(), eBRCNumber: visible(100) }))
+      .max(999)
+      .optional()
+      .describe('with filed: the certificate of each row; two persons have to name the same'),
+    ends: z.boolean().optional().describe('with not-filed: the filing ends, instead of being sent again'),
+    note,
+  }),
+  EXAMPLES.resolve,
+);
 
 export function addFilingActionRoutes(server: Registrar, door: Door): void {
   const registrar = { ...server, tag: 'Actions on filings' };
@@ -57,17 +64,22 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'approveFiling',
+    codes: CODES.decision,
     route: 'POST /filings/:filing/approve',
     summary: 'Approve a filing that waits for it; never by its maker',
     roles: MAY.approve,
     params: FILING,
-    body: z.strictObject({
-      note: note.optional(),
-      shown,
-      contentHash: visible(100)
-        .optional()
-        .describe('the content that was looked at, as the filing shows it; refused if it is another'),
-    }),
+    body: named(
+      'ApproveFilingRequest',
+      z.strictObject({
+        note: note.optional(),
+        shown,
+        contentHash: visible(100)
+          .optional()
+          .describe('the content that was looked at, as the filing shows it; refused if it is another'),
+      }),
+      EXAMPLES.note,
+    ),
     answers: { ...after, ...noted },
     async handle({ principal, params, body }) {
       const filing = await visibleFiling(deps, principal, params.filing);
@@ -83,6 +95,7 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'resolveFiling',
+    codes: CODES.decision,
     route: 'POST /filings/:filing/resolve',
     summary: 'Answer the question about an unknown outcome',
     roles: MAY.resolve,
@@ -102,11 +115,12 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'abandonFiling',
+    codes: CODES.decision,
     route: 'POST /filings/:filing/abandon',
     summary: 'Give a filing up; a maker its own, a checker any',
     roles: MAY.abandon,
     params: FILING,
-    body: z.strictObject({ note }),
+    body: named('AbandonFilingRequest', z.strictObject({ note }), EXAMPLES.note),
     answers: after,
     async handle({ principal, params, body }) {
       const { filingId } = await visibleFiling(deps, principal, params.filing);
@@ -116,6 +130,7 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'resumeFiling',
+    codes: CODES.decision,
     route: 'POST /filings/:filing/resume',
     summary: 'Start a run for a filing whose workflow was ended',
     roles: ['maker', 'checker', 'admin'],
@@ -134,11 +149,16 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'correctFiling',
+    codes: [...CODES.content, ...CODES.filing, ...CODES.decision],
     route: 'POST /filings/:filing/correct',
     summary: 'File the errored rows of a filing again, corrected',
     roles: MAY.file,
     params: FILING,
-    body: statedSchema.pick({ message: true, allowDuplicate: true }).strict(),
+    body: named(
+      'CorrectFilingRequest',
+      statedSchema.pick({ message: true, allowDuplicate: true }).strict(),
+      EXAMPLES.correct,
+    ),
     takesFile: true,
     answers: {
       200: { description: 'The same content again: the filing that corrects it', schema: filingSchema },

@@ -1,5 +1,8 @@
 /** Files, and reads filings. The reference is the idempotency key. */
 import { z } from 'zod';
+import { CODES } from '../http/problem-codes';
+import { named } from '../http/components';
+import { EXAMPLES } from '../http/examples';
 import { MAY, type Principal } from '../../domain/principal';
 import { fileInput } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
@@ -19,7 +22,6 @@ import {
   asCursor,
   badCursor,
   exporterName,
-  FILING_DATE,
   filingName,
   listOf,
   pageOf,
@@ -30,57 +32,32 @@ import {
 } from '../http/fields';
 import { fileAs } from '../views/file';
 import { openMark, sealMark } from '../http/sealed-cursor';
-import { filingSchema, type FilingBody } from '../views/filing';
+import { filingEventSchema, filingSchema, rowSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema } from '../http/filing-source';
 
 const FILING = z.object({ filing: filingName });
 
-const filingInput = z.strictObject({
-  ...statedSchema.shape,
-  exporter: exporterName,
-  reference: shownAsWritten(fileInput.shape.reference.unwrap()).describe(
-    'your own name of the filing: the idempotency key',
-  ),
-  n: z
-    .number()
-    .int()
-    .min(1)
-    .max(MAX_FILINGS_OF_REFERENCE)
-    .optional()
-    .describe('the number of the filing under its reference; the next one is made by a correction'),
-  channel: z.enum(['auto', 'push', 'bulk']).optional(),
-  approval: z.boolean().optional().describe('waits for the approval of somebody else'),
-});
-
-const rowSchema = z.object({
-  row: z.number().int(),
-  serialNo: z.number().int(),
-  irmNumber: z.string(),
-  sbCumInvoiceNumber: z.string(),
-  mappedIRMAmountFCC: z.string(),
-  currency: z.string(),
-  filingId: z.string(),
-  n: z.number().int().describe('the filing of the reference that has the row'),
-  state: z.string(),
-  eBRCNumber: z.string().nullable(),
-  eBRCDate: z.string().nullable().describe(FILING_DATE),
-  document: z.string().nullable().describe('file name of the certificate’s PDF in the document store'),
-  sha256: z.string().nullable(),
-  errors: z.array(z.string()),
-  correctedBy: z.string().nullable().describe('the filing that corrects the row'),
-});
-
-const eventSchema = z.object({
-  id: z.string().describe('the same as in GET /v1/events, where it is in the feed'),
-  filingId: z.string(),
-  n: z.number().int(),
-  at: z.string(),
-  kind: z.string(),
-  state: z.string().nullable(),
-  who: z.string().nullable(),
-  text: z.string(),
-});
+const filingInput = named(
+  'FileRequest',
+  z.strictObject({
+    ...statedSchema.shape,
+    exporter: exporterName,
+    reference: shownAsWritten(fileInput.shape.reference.unwrap()).describe(
+      'your own name of the filing: the idempotency key',
+    ),
+    n: z
+      .number()
+      .int()
+      .min(1)
+      .max(MAX_FILINGS_OF_REFERENCE)
+      .optional()
+      .describe('the number of the filing under its reference; the next one is made by a correction'),
+    channel: z.enum(['auto', 'push', 'bulk']).optional(),
+    approval: z.boolean().optional().describe('waits for the approval of somebody else'),
+  }),
+  EXAMPLES.file,
+);
 
 const ofOne = z
   .string()
@@ -97,6 +74,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'file',
+    codes: [...CODES.content, ...CODES.filing],
     route: 'POST /filings',
     summary: 'File a push message or a workbook',
     roles: MAY.file,
@@ -197,7 +175,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     summary: 'What happened to a filing, oldest first',
     params: FILING,
     query: z.strictObject({ ...paging, n: ofOne }),
-    answers: { 200: { description: 'Events of the whole reference', schema: listOf(eventSchema) } },
+    answers: { 200: { description: 'Events of the whole reference', schema: listOf(filingEventSchema) } },
     async handle({ principal, params, query: { cursor, limit, n } }) {
       const scope = await scopeOf(principal, params.filing, n);
       const { epoch } = await feedEnd(pool);

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { named } from '../http/components';
+import { EXAMPLES } from '../http/examples';
 import { reconcileInput } from '../../domain/report-contracts';
 import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
 import type { Principal } from '../../domain/principal';
@@ -12,31 +14,37 @@ import { exporterName, listOf, note, pageOf, paging, readCursor } from '../http/
 
 const text = z.string().nullable();
 
-const findingSchema = z.object({
-  id: z.string(),
-  kind: z.string(),
-  exporterId: text,
-  eBRCNumber: text,
-  filingId: text,
-  row: z.number().int().nullable(),
-  irmNumber: text,
-  ours: z.record(z.string(), z.unknown()).nullable(),
-  theirs: z.record(z.string(), z.unknown()).nullable(),
-  amount: text,
-  currency: text,
-  firstSeenAt: z.string(),
-  lastSeenAt: z.string(),
-  closedAt: text,
-  healed: text,
-  advice: text,
-});
+const findingSchema = named(
+  'Finding',
+  z.object({
+    id: z.string(),
+    kind: z.string(),
+    exporterId: text,
+    eBRCNumber: text,
+    filingId: text,
+    row: z.number().int().nullable(),
+    irmNumber: text,
+    ours: z.record(z.string(), z.unknown()).nullable(),
+    theirs: z.record(z.string(), z.unknown()).nullable(),
+    amount: text,
+    currency: text,
+    firstSeenAt: z.string(),
+    lastSeenAt: z.string(),
+    closedAt: text,
+    healed: text,
+    advice: text,
+  }),
+);
 
-const runSchema = z.object({
-  runId: z.string(),
-  workflowId: z.string(),
-  state: z.string(),
-  counts: z.record(z.string(), z.number().int()),
-});
+const runSchema = named(
+  'Reconciliation',
+  z.object({
+    runId: z.string(),
+    workflowId: z.string(),
+    state: z.string(),
+    counts: z.record(z.string(), z.number().int()),
+  }),
+);
 
 export function addReconciliationRoutes(server: Registrar, { deps }: Door): void {
   const registrar = { ...server, tag: 'Reconciliation and reports' };
@@ -64,11 +72,12 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
 
   addRoute(registrar, {
     id: 'acknowledgeFinding',
+    codes: ['unknown_finding', 'note_missing'],
     route: 'POST /findings/:id/acknowledge',
     summary: 'Acknowledge a finding; it stays open until it is gone',
     roles: ['checker', 'admin'],
     params: z.object({ id: z.string().regex(/^\d{1,15}$/, 'is not the id of a finding, which is a number') }),
-    body: z.strictObject({ note }),
+    body: named('AcknowledgeFindingRequest', z.strictObject({ note }), EXAMPLES.note),
     answers: { 200: { description: 'The finding', schema: findingSchema } },
     async handle({ principal, params: { id }, body }) {
       const { exporters, name: by } = principal;
@@ -78,14 +87,19 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
 
   addRoute(registrar, {
     id: 'reconcile',
+    codes: ['exporters_limited', 'unknown_exporter', 'invalid_input', 'refused'],
     route: 'POST /reconciliations',
     summary: 'Compare the ledger with the authority',
     roles: ['maker', 'checker', 'admin'],
-    body: z.strictObject({
-      exporter: exporterName.optional(),
-      from: reconcileInput.shape.from,
-      to: reconcileInput.shape.to,
-    }),
+    body: named(
+      'ReconcileRequest',
+      z.strictObject({
+        exporter: exporterName.optional(),
+        from: reconcileInput.shape.from,
+        to: reconcileInput.shape.to,
+      }),
+      EXAMPLES.reconcile,
+    ),
     answers: { 202: { description: 'Started, or joined', schema: runSchema } },
     async handle({ principal, body: { exporter, from, to } }) {
       if (exporter === undefined) seesAll(principal, 'Name one of your exporters.');
@@ -100,6 +114,7 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
     const figures = inTurn((on: string) => figuresOf(deps, { report, ...(on !== '' && { on }) }));
     addRoute(registrar, {
       id: report === 'daily' ? 'reportDay' : 'reportAgeing',
+      codes: ['exporters_limited', 'usage'],
       route: `GET /reports/${report}`,
       summary: report === 'daily' ? 'The figures of a day' : 'The ageing of open amounts',
       query: z.strictObject({ on: reconcileInput.shape.to.describe('YYYY-MM-DD; left out: today in Asia/Kolkata') }),

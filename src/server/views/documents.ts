@@ -7,7 +7,7 @@ import { pageOfCertificates, type PagedCertificate } from '../../ledger/certific
 import type { FilingRecord } from '../../ledger/filings/filing';
 import { readInputHead } from '../../ledger/filings/inputs';
 import { rowsOf, type Scope } from '../../ledger/views/rows';
-import type { EbrcClientDependencies, LedgerDependencies } from '../../starter/dependencies';
+import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { fileNamePart } from '../../starter/export-certificates';
 import { evidenceBundle } from '../../starter/filings/evidence';
 import { maySee } from '../access/scope';
@@ -34,11 +34,11 @@ const zipHeaders = (name: string) => ({ 'content-type': 'application/zip', ...as
 
 /** A certificate that the principal may see. @throws Problem 404 */
 export async function visibleCertificate(
-  { pool, mode }: LedgerDependencies,
+  { pool, mode, cancelWithinMs }: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'cancelWithinMs'>,
   { exporters }: Principal,
   eBRCNumber: string,
 ): Promise<PagedCertificate> {
-  const [found] = await pageOfCertificates(pool, { mode, exporters, eBRCNumber, limit: 1 });
+  const [found] = await pageOfCertificates(pool, { mode, exporters, eBRCNumber, limit: 1, cancelWithinMs });
   if (found) return found;
   throw notFound('unknown_certificate', `There is no certificate ${eBRCNumber} in ${mode} mode.`);
 }

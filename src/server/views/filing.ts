@@ -1,5 +1,7 @@
 /** Filings as the API shows them. */
 import { z } from 'zod';
+import { named } from '../http/components';
+import { EXAMPLES } from '../http/examples';
 import { FILING_STATES } from '../../domain/filing/states';
 import type { FilingSummary } from '../../domain/filing/view';
 import { getFiling, type FilingRecord } from '../../ledger/filings/filing';
@@ -7,40 +9,95 @@ import { summaryOf } from '../../ledger/views/lists';
 import { countRows } from '../../ledger/views/rows';
 import { evidenceNames } from '../../ledger/views/views';
 import type { EbrcReaderDependencies } from '../../starter/dependencies';
+import { FILING_DATE } from '../http/fields';
 import { findingsInApiTerms, inApiTerms } from '../http/problem';
 
 const count = z.number().int();
 
-export const filingSchema = z.object({
-  filingId: z.string(),
-  workflowId: z.string(),
-  reference: z.string(),
-  n: count.describe('number of the filing under its reference'),
-  exporterId: z.string(),
-  state: z.enum(FILING_STATES).describe('clients must expect new states'),
-  stateText: z.string().describe('the state as a sentence'),
-  expectedBy: z.string().nullable().describe('when it probably continues'),
-  counts: z.object({ rows: count, certified: count, archived: count, errored: count, corrected: count, open: count }),
-  attention: z.string().nullable().describe('what somebody should know and do'),
-  asked: z.boolean().describe('whether a person can answer now'),
-  actions: z.array(z.string()).describe('what may be done next'),
-  attempt: count.nullable().describe('the attempt that resolve answers'),
-  requestId: z.string().nullable(),
-  dgftAckId: z.string().nullable(),
-  evidence: z.array(z.string()).describe('what speaks against "not filed", by name'),
-  uploadType: count,
-  channel: z.enum(['push', 'bulk']),
-  declaration: z.enum(['Y', 'N']),
-  corrects: z.string().nullable(),
-  madeBy: z.string().nullable(),
-  madeAt: z.string(),
-  approval: z.string().nullable().describe('why it waits, or waited, for an approval'),
-  approvedAt: z.string().nullable(),
-  contentHash: z.string(),
-  errors: z.array(z.unknown()),
-  warnings: z.array(z.unknown()),
-  links: z.record(z.string(), z.string()),
-});
+/** What a rule, the service or the authority says of a row or a filing. */
+export const findingSchema = named(
+  'CheckFinding',
+  z.object({
+    severity: z.string(),
+    code: z.string(),
+    row: z.number().int().nullable(),
+    field: z.string().nullable(),
+    message: z.string(),
+    count: z.number().int().optional().describe('of more_errors and more_warnings: how many are not listed'),
+  }),
+);
+
+export const filingSchema = named(
+  'Filing',
+  z.object({
+    filingId: z.string(),
+    workflowId: z.string(),
+    reference: z.string(),
+    n: count.describe('number of the filing under its reference'),
+    exporterId: z.string(),
+    state: z.enum(FILING_STATES).describe('clients must expect new states'),
+    stateText: z.string().describe('the state as a sentence'),
+    expectedBy: z.string().nullable().describe('when it probably continues'),
+    counts: z.object({ rows: count, certified: count, archived: count, errored: count, corrected: count, open: count }),
+    attention: z.string().nullable().describe('what somebody should know and do'),
+    asked: z.boolean().describe('whether a person can answer now'),
+    actions: z.array(z.string()).describe('what may be done next'),
+    attempt: count.nullable().describe('the attempt that resolve answers'),
+    requestId: z.string().nullable(),
+    dgftAckId: z.string().nullable(),
+    evidence: z.array(z.string()).describe('what speaks against "not filed", by name'),
+    uploadType: count,
+    channel: z.enum(['push', 'bulk']),
+    declaration: z.enum(['Y', 'N']),
+    corrects: z.string().nullable(),
+    madeBy: z.string().nullable(),
+    madeAt: z.string(),
+    approval: z.string().nullable().describe('why it waits, or waited, for an approval'),
+    approvedAt: z.string().nullable(),
+    contentHash: z.string(),
+    errors: z.array(findingSchema),
+    warnings: z.array(findingSchema),
+    links: z.record(z.string(), z.string()),
+  }),
+  EXAMPLES.filing,
+);
+
+export const rowSchema = named(
+  'FilingRow',
+  z.object({
+    row: z.number().int(),
+    serialNo: z.number().int(),
+    irmNumber: z.string(),
+    sbCumInvoiceNumber: z.string(),
+    mappedIRMAmountFCC: z.string(),
+    currency: z.string(),
+    filingId: z.string(),
+    n: z.number().int().describe('the filing of the reference that has the row'),
+    state: z.string(),
+    eBRCNumber: z.string().nullable(),
+    eBRCDate: z.string().nullable().describe(FILING_DATE),
+    cancelled: z.string().nullable().describe('the status of its certificate, where that is cancelled: correct it'),
+    document: z.string().nullable().describe('file name of the certificate’s PDF in the document store'),
+    sha256: z.string().nullable(),
+    pdfNote: z.string().nullable().describe('what is odd about the PDF, which opens all the same'),
+    errors: z.array(z.string()),
+    correctedBy: z.string().nullable().describe('the filing that corrects the row'),
+  }),
+);
+
+export const filingEventSchema = named(
+  'FilingEvent',
+  z.object({
+    id: z.string().describe('the same as in GET /v1/events, where it is in the feed'),
+    filingId: z.string(),
+    n: z.number().int(),
+    at: z.string(),
+    kind: z.string(),
+    state: z.string().nullable(),
+    who: z.string().nullable(),
+    text: z.string(),
+  }),
+);
 
 export type FilingBody = z.infer<typeof filingSchema>;
 

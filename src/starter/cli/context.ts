@@ -7,7 +7,7 @@ import type { ExitCode } from '../errors';
 import type { Terminal } from './terminal';
 
 /** Configuration needed to read. */
-const READER_SECTIONS = ['mode', 'database', 'documents', 'tuning', 'filing'] as const;
+const READER_SECTIONS = ['mode', 'database', 'documents', 'tuning', 'filing', 'quota'] as const;
 
 /** Configuration needed by the typed client. */
 export const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal'] as const;
@@ -176,11 +176,10 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
   });
 
   const readerBasis = async () => {
-    const { mode, settleAfterMs, overdueAfterMs, httpTimeoutMs, rateWindowMs, singlePerson } = await config(
-      ...READER_SECTIONS,
-    );
+    const { mode, cancelWithinMs, quota, ...read } = await config(...READER_SECTIONS);
+    const { settleAfterMs, overdueAfterMs, httpTimeoutMs, rateWindowMs, singlePerson } = read;
     const settings = { settleAfterMs, overdueAfterMs, httpTimeoutMs, rateWindowMs, singlePerson };
-    return { pool: await pool(), mode, settings };
+    return { pool: await pool(), mode, settings, cancelWithinMs, quota };
   };
 
   /** For read-only commands: no Temporal or encryption key, and `EBRC_MODE` may replace the API key. */

@@ -9,6 +9,7 @@ import {
 } from '../../domain/filing/view';
 import type { Waiting } from '../../domain/filing/view';
 import { amountText } from '../../domain/money';
+import { rowRuns } from '../../domain/rules/duplicates';
 import { filingName, type Mode } from '../../domain/names';
 import type { Problem } from '../errors';
 import { plainText } from '../../domain/text';
@@ -49,7 +50,10 @@ export function filingPage(filing: FilingView): Part[] {
 function rowsTable(rows: readonly RowView[]): Part | null {
   if (rows.length === 0) return null;
   return table(
-    [right('Row'), optional('IRM'), 'Document', right('Mapped'), 'State', 'eBRC number', 'eBRC date', optional('PDF')],
+    [
+      ...[right('Row'), optional('IRM'), 'Document', right('Mapped'), 'State', 'eBRC number', 'eBRC date'],
+      ...[optional('eBRC status'), optional('PDF')],
+    ],
     rows.map((row) => [
       row.row,
       row.irmNumber,
@@ -58,7 +62,8 @@ function rowsTable(rows: readonly RowView[]): Part | null {
       stateCell(row.state),
       row.eBRCNumber,
       dateText(row.eBRCDate),
-      row.pdf,
+      row.cancelled,
+      [row.pdf, row.pdfNote && `(${row.pdfNote})`].filter(Boolean).join(' '),
     ]),
   );
 }
@@ -114,7 +119,7 @@ function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'message' in value && 'code' in value;
 }
 
-function nextStep({ filingId, state, actions, exporterId }: FilingView): string {
+function nextStep({ filingId, state, actions, exporterId, rows }: FilingView): string {
   const id = filingId ?? '';
   if (actions.includes('approve'))
     return `Next: somebody other than its maker runs \`ebrc approve ${id}\`, with a token of theirs in EBRC_TOKEN.`;
@@ -125,7 +130,10 @@ function nextStep({ filingId, state, actions, exporterId }: FilingView): string 
   if (actions.includes('resolve'))
     return `Next: look at the portal, then \`ebrc resolve ${id} --as filed|not-filed --note TEXT\`.`;
   if (state === 'outcome_unknown') return 'Evidence is being gathered; you do not have to do anything now.';
-  return actions.includes('correct') ? `Next: correct the freed rows and run \`ebrc correct ${id} FILE\`.` : '';
+  if (!actions.includes('correct')) return '';
+  const cancelled = rows.filter((row) => row.cancelled !== null && row.correctedBy === null).map(({ row }) => row);
+  if (cancelled.length === 0) return `Next: correct the freed rows and run \`ebrc correct ${id} FILE\`.`;
+  return `Next: certificates were cancelled. Correct row ${rowRuns(cancelled).join(', ')} in the workbook and run \`ebrc correct ${id} FILE\`; somebody else then approves it.`;
 }
 
 /** Says that nothing is listed, and whether the options may be the reason. */

@@ -11,7 +11,9 @@ import { addDraftCommand, addExtractCommand } from './commands/filings/drafts';
 import { addCertificateCommands, addEvidenceCommand, addListCommand, addShowCommand } from './commands/filings/list';
 import { addOperatorCommands, addResumeCommand } from './commands/filings/operate';
 import { addInvoiceCommands, addReconcileCommands, addReportCommand } from './commands/operations/reconcile';
-import { addPrincipalCommands, addKeysCommand, addVaultCommand } from './commands/operations/principals';
+import { addKeysCommand } from './commands/operations/keys';
+import { addPrincipalCommands, addVaultCommand } from './commands/operations/principals';
+import { addWebhookCommands } from './commands/operations/webhooks';
 import { EXIT, UsageError, type ExitCode } from '../errors';
 import { createTerminal, type Streams, type Terminal } from './terminal';
 import { printableLines } from '../../domain/text';
@@ -162,6 +164,7 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addKeysCommand,
     addServeCommand,
     addPrincipalCommands,
+    addWebhookCommands,
     addDeployCommand,
     addCodecServerCommand,
     addSandboxCommand,

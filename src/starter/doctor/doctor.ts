@@ -1,6 +1,6 @@
 import type { FilingApi } from '../../api/client';
 import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config/config';
-import { checkQuota, documentsCheck, ledgerChecks } from './ledger-checks';
+import { checkContract, checkQuota, documentsCheck, ledgerChecks } from './ledger-checks';
 import { wrong, fine, type CheckResult, clockResult } from './finding';
 import { temporalChecks } from './temporal-checks';
 import { ApiError } from '../../api/errors/api-error';
@@ -10,7 +10,7 @@ import { firstLine } from '../errors';
 export type { CheckResult } from './finding';
 
 /** Checks whose failure does not prevent counting calls in the ledger. */
-const CHECKS_BESIDE_BUDGET = ['vault keys', 'privileges', 'connections', 'ledger'];
+const CHECKS_BESIDE_BUDGET = ['vault keys', 'privileges', 'connections', 'ledger', 'runs'];
 
 /**
  * Checks everything that a worker needs. Changes nothing except a probe in the document store, and uses one call of the
@@ -23,9 +23,9 @@ export async function examine(
   connectWithinMs?: number,
 ): Promise<CheckResult[]> {
   const temporal = validPart(env, 'temporal');
-  const sections = ['database', 'encryption', 'extraction', 'api', 'documents', 'mode', 'schedules'] as const;
+  const sections = ['database', 'encryption', 'extraction', 'api', 'documents', 'mode', 'schedules', 'quota'] as const;
   const valid = Object.assign({}, ...sections.map((section) => validPart(env, section))) as Partial<Config>;
-  const { databaseUrl, encryptionKeys, extraction, apiUrl, apiKey, documents, mode, schedules } = valid;
+  const { databaseUrl, encryptionKeys, extraction, apiUrl, apiKey, documents, mode, schedules, quota } = valid;
   const planned = mode && schedules ? { mode, schedules } : undefined;
   const more = { applicationName: 'ebrc-doctor', max: 2, timeouts: { connectMs: 5_000 } };
   const pool = databaseUrl === undefined ? null : createPool({ url: databaseUrl, ...more });
@@ -38,8 +38,9 @@ export async function examine(
     // The call budget is in the ledger: without a ledger no call is made, and an empty one is not migrated for it.
     const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || CHECKS_BESIDE_BUDGET.includes(check));
     const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);
-    const quota = counted && pool && apiKey !== undefined ? [await checkQuota(pool, apiKey)] : [];
-    return [...configurationChecks(env), ...ledger, ...links.flat(), ...service, ...quota];
+    const calls = counted && pool && apiKey !== undefined ? [await checkQuota(pool, apiKey)] : [];
+    const contract = counted && pool && mode && quota ? [await checkContract(pool, mode, quota)] : [];
+    return [...configurationChecks(env), ...ledger, ...links.flat(), ...service, ...calls, ...contract];
   } finally {
     await pool?.end();
   }

@@ -11,6 +11,12 @@ export interface CheckResult {
 
 export const fine = (check: string, message: string): CheckResult => ({ check, ok: true, message, advice: null });
 
+/** Nothing is wrong yet, but somebody should know. */
+export const warned = (check: string, message: string, advice: string): CheckResult => ({
+  ...fine(check, message),
+  advice,
+});
+
 export const wrong = (check: string, message: string, advice: string): CheckResult => ({
   check,
   ok: false,

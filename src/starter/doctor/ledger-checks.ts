@@ -9,14 +9,18 @@ import {
   tablesWithoutRights,
   refuseSharedSessions,
 } from '../../ledger/diagnosis';
+import { runsWithProblem } from '../../ledger/runs';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/went-back';
 import { hashOfKey } from '../../budget/budget';
 import { readBudgetUsage } from '../../budget/store';
 import type { Mode } from '../../domain/names';
+import { counted } from '../../domain/text';
 import { createDocumentStore } from '../../documents/document-store';
 import { publishedKey } from '../../ledger/vault/vault';
-import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
+import { quotaUsed } from '../../ledger/reports/service-use';
+import { QUOTA_WARNED_AT, type Quota } from '../../domain/service/limits';
+import { checked, clockResult, fine, warned, wrong, type CheckResult } from './finding';
 import { statfs } from 'node:fs/promises';
 import { otherStore } from '../connect';
 import { isS3 } from '../../documents/s3-location';
@@ -50,6 +54,7 @@ export async function ledgerChecks(
     await checked('connections', REACH, () => checkConnections(pool)),
     await checked('events', REACH, () => checkRelay(pool)),
     ...(mode ? [await checked('ledger', REACH, () => checkWhole(pool, mode))] : []),
+    ...(mode ? [await checked('runs', REACH, () => checkRuns(pool, mode))] : []),
     ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys, mode))] : []),
   ];
 }
@@ -132,6 +137,15 @@ async function checkWhole(pool: pg.Pool, mode: Mode): Promise<CheckResult> {
   return wrong('ledger', message.trim(), advice);
 }
 
+/** Whether the run of every open filing goes on, as the workers' sweep found. */
+async function checkRuns(pool: pg.Pool, mode: Mode): Promise<CheckResult> {
+  const { count, first } = await runsWithProblem(pool, mode);
+  if (first === null) return fine('runs', 'no open filing has a workflow that fails or is gone');
+  const message = `${counted(count, 'open filing')} with a workflow that fails or is gone, such as ${first.reference}: ${first.text}`;
+  const advice = 'See `ebrc list --attention`, and "A build that fails" in docs/operations.md.';
+  return wrong('runs', message, advice);
+}
+
 const REFUSED_LATELY_MS = 3_600_000;
 
 /** Whether the calls of our key fit into the service's limits. */
@@ -144,6 +158,20 @@ export function checkQuota(pool: pg.Pool, apiKey: string): Promise<CheckResult> 
     const classes = refused.map(({ rateClass }) => rateClass).join(', ');
     if (refused.length > 0) return wrong('quota', `the service refused calls within the last hour: ${classes}`, advice);
     return fine('quota', `nothing was refused within the last hour; ${waiting} calls wait for their turn`);
+  });
+}
+
+/** What is used of the contract with the service; beyond it the service may refuse. */
+export function checkContract(pool: pg.Pool, mode: Mode, included: Quota): Promise<CheckResult> {
+  const advice =
+    'Agree on more with the service, and set EBRC_QUOTA_CERTIFICATES and EBRC_QUOTA_EXPORTERS to what the contract includes.';
+  return checked('contract', advice, async () => {
+    const used = await quotaUsed(pool, mode);
+    const message = `${used.certificates} of ${included.certificates} certificates this month, ${used.exporters} of ${included.exporters} exporters`;
+    if (mode === 'test') return fine('contract', `${message}; test mode is not metered`);
+    const share = Math.max(used.certificates / included.certificates, used.exporters / included.exporters);
+    if (share > 1) return wrong('contract', message, advice);
+    return share >= QUOTA_WARNED_AT ? warned('contract', message, advice) : fine('contract', message);
   });
 }
 

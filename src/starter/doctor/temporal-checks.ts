@@ -6,7 +6,7 @@ import { firstLine, UnreachableError } from '../errors';
 import { listSchedules, readScheduleFile } from '../schedules';
 import { connectTemporal } from '../connect';
 import { isGrpcStatus } from '../../temporal/grpc-status';
-import { pollersOf } from '../../temporal/workers-present';
+import { pollersOf, versionsOf } from '../../temporal/workers-present';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
 const APPLY = 'Create them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
@@ -39,6 +39,7 @@ export async function temporalChecks(
       ...(mode === 'live' ? [await checked('retention', REACH, () => checkRetention(client, namespace))] : []),
       ...certificateChecks(clientCertificateEnds(config.temporal.connectionOptions.tls)),
       await checked('search attributes', REACH, () => checkSearchAttributes(client, namespace)),
+      ...(await versionChecks(client, config.taskQueue)),
       await checked('workers', REACH, () => checkWorkers(client, config, connectWithinMs)),
       ...(planned ? [await checked('schedules', APPLY, () => checkSchedules(client, planned))] : []),
     ];
@@ -91,6 +92,24 @@ async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode;
   if (paused.length === 0) return fine('schedules', `${there.length} are active`);
   const advice = 'Resume them in the Temporal UI, or with: temporal schedule toggle --unpause';
   return wrong('schedules', `paused: ${paused.join(', ')}`, advice);
+}
+
+/** Whether the version that gets the work has a worker. Empty where workers have no versions. */
+async function versionChecks(client: Client, taskQueue: string): Promise<CheckResult[]> {
+  const { current, polling } = await versionsOf(client, taskQueue).catch(() => ({ current: null, polling: [] }));
+  const builds = polling.map((build) => build ?? 'none');
+  const others = builds.length > 0 ? `those that poll ${taskQueue} are of version ${builds.join(', ')}` : 'none polls';
+  if (current === null) {
+    const versioned = polling.length > 0 && polling.every((build) => build !== null);
+    if (!versioned) return [];
+    const message = `no version is current, so that workers with one get no work; ${others}`;
+    return [wrong('version', message, `Make it current: ebrc deploy current --build-id ${builds[0]}`)];
+  }
+  if (polling.includes(current)) return [fine('version', `${current} is current, and has a worker`)];
+  const message = `version ${current} is current and has no worker; ${others}`;
+  const advice =
+    'Start a worker of it, make another version current (`ebrc deploy current --build-id …`), or none: `ebrc deploy unset`.';
+  return [wrong('version', message, advice)];
 }
 
 async function checkWorkers(

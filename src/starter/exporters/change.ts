@@ -1,3 +1,4 @@
+import { markdownText, summaryText } from '../../domain/text';
 import { createHash } from 'node:crypto';
 import { changeExporterInput, type ChangeExporterResult } from '../../domain/contracts';
 import type { changeExporter as workflow } from '../../workflows/one-step';
@@ -31,6 +32,8 @@ export async function changeExporter(
     taskQueue,
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: summaryText(`Change ${exporter}`),
+    staticDetails: `Exporter ${markdownText(exporterId)}: ${Object.keys(change).join(', ')}.`,
   });
   const result = () => temporal.workflow.getHandle(workflowId).result() as Promise<ChangeExporterResult>;
   const { errors } = await answeredByWorker(deps, workflowId, result);

@@ -1,3 +1,4 @@
+import { markdownText, summaryText } from '../../domain/text';
 import { createHash } from 'node:crypto';
 import { WithStartWorkflowOperation, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { onboardInput, type ExporterProgress, type RefreshIrmsResult } from '../../domain/contracts';
@@ -68,6 +69,9 @@ export async function onboard(
     taskQueue,
     args: [{ ...input, credentialsRef }],
     workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: summaryText(`Onboard ${input.name}`),
+    staticDetails:
+      'Creates the client at the service, has its login checked, waits for API access, and reads its IRMs.',
     memo: { credentialsRef: credentialsRef ?? null },
   });
   const { memo } = await temporal.workflow.getHandle(workflowId).describe();
@@ -107,6 +111,8 @@ export async function updateCredentials(
           taskQueue,
           args: [{ mode, exporterId, startedBy: by }],
           workflowIdConflictPolicy: 'USE_EXISTING',
+          staticSummary: summaryText(`New portal credentials of ${idOrEmail}`),
+          staticDetails: `Exporter ${markdownText(exporterId)}. Has them checked, and wakes the filings that wait for them.`,
         }),
       }),
     );
@@ -188,6 +194,8 @@ export async function refreshIrms(deps: EbrcClientDependencies, idOrEmail?: stri
     taskQueue,
     args: [{ mode, exporterId }],
     workflowIdConflictPolicy: 'USE_EXISTING',
+    staticSummary: summaryText(`Refresh the IRMs of ${idOrEmail ?? 'all exporters'}`),
+    staticDetails: 'Reads balances from the authority into the ledger. A failing exporter is skipped, with the reason.',
   });
   const handle = temporal.workflow.getHandle(workflowId);
   return answeredByWorker(deps, workflowId, () => handle.result() as Promise<RefreshIrmsResult>);

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import { warningAt, type Finding } from '../../domain/rules/finding';
 import { correctionsUnder, needFiling, type FilingRecord } from '../../ledger/filings/filing';
 import { contentHashOf } from '../../ledger/filings/inputs';
@@ -18,9 +19,10 @@ export interface CorrectRequest extends Omit<FilingTerms, 'reference'> {
 }
 
 /**
- * Files the freed rows of a filing again as the next one of its reference, with any content. Rows whose serial numbers
- * the reference has, and that were not freed, are left out: the annotated workbook has them too. Named by its reference
- * alone, the newest filing with freed rows is corrected. Repeating it finds the correction that was made.
+ * Files the freed rows of a filing again as the next one of its reference, with any content, and those whose
+ * certificates were cancelled: they still hold their mappings, so a second person approves that they go again. Rows
+ * whose serial numbers the reference has, and that are neither, are left out: the annotated workbook has them too.
+ * Named by its reference alone, the newest filing with such rows is corrected. Repeating it finds the correction.
  * @throws RefusedError if the file has errors, or no row is free
  */
 export async function correctFiling(
@@ -40,7 +42,7 @@ export async function correctFiling(
     if (!whole && made.corrects !== named.filingId) continue;
     const earlier = before.filter(({ n }) => n < made.n);
     const wasFree = (row: ReferenceRow) =>
-      row.filingId === made.corrects && row.freed && row.correctedBy === made.filingId;
+      row.filingId === made.corrects && isOpen(row) && row.correctedBy === made.filingId;
     const again = { ...correctionOf(named, file, terms, earlier, wasFree), corrects: made.corrects, n: made.n };
     if (contentHashOf(again) === made.contentHash) return startFiling(deps, again, options);
   }
@@ -59,7 +61,10 @@ export async function correctFiling(
   return startFiling(deps, { ...correction, warnings, n: (before.at(-1)?.n ?? parent.n) + 1 }, options);
 }
 
-const isFree = ({ freed, correctedBy }: ReferenceRow): boolean => freed && correctedBy === null;
+/** Whether a correction may file a row again, if none did. */
+const isOpen = ({ freed, cancelled }: ReferenceRow): boolean => freed || cancelled !== null;
+
+const isFree = (row: ReferenceRow): boolean => isOpen(row) && row.correctedBy === null;
 
 /** The rows of the file that are free, or new under the reference. */
 function correctionOf(
@@ -69,12 +74,23 @@ function correctionOf(
   before: readonly ReferenceRow[],
   mayBeFiled: (row: ReferenceRow) => boolean,
 ): PreparedFiling {
-  const free = new Set(before.filter(mayBeFiled).map(({ mapping }) => mapping.serialNo));
+  const freeRows = before.filter(mayBeFiled);
+  const free = new Set(freeRows.map(({ mapping }) => mapping.serialNo));
   const taken = new Set(before.map(({ mapping }) => mapping.serialNo).filter((serialNo) => !free.has(serialNo)));
   const rows = file.rows.filter(({ mapping }) => !taken.has(mapping.serialNo));
   const warnings = file.findings.filter(({ severity }) => severity === 'warning');
-  const content = { exporterId, uploadType, declaration, rows, file, allowDuplicate: file.allowDuplicate };
+  const permitted = [...file.allowDuplicate, ...besideCancelled(rows, freeRows)];
+  const content = { exporterId, uploadType, declaration, rows, file, allowDuplicate: permitted };
   return { madeBy, channel, approval, ...content, warnings, reference, corrects: filingId };
+}
+
+/** Rows whose certificates were cancelled may stand beside them; a second person approves it. */
+function besideCancelled(rows: FilingFile['rows'], free: readonly ReferenceRow[]): PermittedDuplicate[] {
+  return rows.flatMap(({ row, mapping }) => {
+    const before = free.find((each) => each.cancelled !== null && each.mapping.serialNo === mapping.serialNo);
+    if (!before) return [];
+    return [{ row, besides: [before.filingId], reason: `certificate ${before.cancelled} was cancelled` }];
+  });
 }
 
 /** Warns about unchanged rows. They are filed, because what was wrong (such as a missing IRM) may be gone. */
@@ -82,7 +98,8 @@ function unchanged(rows: FilingFile['rows'], before: readonly ReferenceRow[]): F
   return rows.flatMap(({ row, mapping }) => {
     const same = before.find((each) => isFree(each) && isDeepStrictEqual({ ...each.mapping }, { ...mapping }));
     const why = same && same.errors.length > 0 ? ` with: ${same.errors.join('; ')}` : '';
-    return same ? [warningAt(row, null, 'unchanged', `The row is as it was when it was refused${why}`)] : [];
+    const was = same?.cancelled ? 'in its cancelled certificate' : 'when it was refused';
+    return same ? [warningAt(row, null, 'unchanged', `The row is as it was ${was}${why}`)] : [];
   });
 }
 

@@ -79,6 +79,7 @@ export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingR
   };
 
   const entries: ZippedFile[] = bundle.files.map(({ name, content }) => ({ name, content: () => content }));
+  entries.push({ name: 'events.chain', content: () => bundle.chain ?? '' });
   const source = `input/${fileNamePart(bundle.sourceName ?? 'workbook.xlsx')}`;
   entries.push(...(await stored(source, bundle.sourceDocument)));
   entries.push(...(await stored('input/annotated.xlsx', bundle.annotated)));
@@ -86,9 +87,9 @@ export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingR
   for (const { eBRCNumber, document, sha256 } of bundle.certificates) {
     entries.push(...(await stored(`certificates/${fileNamePart(eBRCNumber)}.pdf`, document, sha256)));
   }
-  const { ledgerId, restoredAt } = bundle;
+  const { ledgerId, restoredAt, unchained } = bundle;
   const { reference, n } = filing;
-  const about = { version: 2, mode, filingId, reference, n, madeAt: new Date(now), ledgerId, restoredAt };
+  const about = { version: 2, mode, filingId, reference, n, madeAt: new Date(now), ledgerId, restoredAt, unchained };
   // After the files above, because differences are found while those are read.
   entries.push({
     name: 'about.json',
@@ -122,6 +123,8 @@ const CONTENTS = {
   'certificates.json': 'what the authority said of certificates of its documents; certificates/ has its own PDFs',
   'findings.json': 'differences that were found',
   'events.json': 'what happened, oldest first',
-  'calls.json': 'calls of the service about its requests, without their content',
+  'events.chain':
+    'the same, chained: each line is a SHA-256 and an event, and the SHA-256 is that of the line before’s, a blank, and the event; docs/reliability.md has a check',
+  'calls.json': 'calls of the service for its exporter while it was open, without their content',
   SHA256SUMS: 'the SHA-256 of every other file, for sha256sum -c',
 };

@@ -1,6 +1,7 @@
 /** `ebrc resume`: continues filings whose run has ended or is missing. */
 import { isEnd } from '../../domain/filing/states';
 import { filingForRun, openFilings, type OpenFiling } from '../../ledger/runs';
+import { FAILS_AFTER, readTaskFailures } from '../../temporal/failing';
 import { describeRun, startRun } from '../../temporal/runs';
 import { pollersOf } from '../../temporal/workers-present';
 import type { EbrcClientDependencies } from '../dependencies';
@@ -19,7 +20,7 @@ export interface ResumedRun {
 
 const PAGE = 100;
 
-/** Starts a run that continues a filing. Ended filings, and those whose run has a worker, are left unchanged. */
+/** Starts a run that continues a filing. Ended filings, and those whose run goes on, are left unchanged. */
 export async function resumeFiling(deps: EbrcClientDependencies, name: string): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = await filingOf(deps, name);
   const open = isEnd(state) ? null : await filingForRun(deps.pool, filingId);
@@ -27,12 +28,12 @@ export async function resumeFiling(deps: EbrcClientDependencies, name: string): 
   return { filingId, workflowId, reference, state, resumed: false, message: `It has ended: ${state}.` };
 }
 
-/** Starts a run for every open filing whose run is gone. @returns the filings that were resumed */
+/** Starts a run for every open filing whose run is gone or fails. @returns the filings that were resumed */
 export async function resumeAll(deps: EbrcClientDependencies): Promise<ResumedRun[]> {
   const { pool, mode } = deps;
   const resumed: ResumedRun[] = [];
   for (let after = ''; ;) {
-    const page = await openFilings(pool, { mode, after, limit: PAGE, due: false });
+    const page = await openFilings(pool, { mode, after, limit: PAGE });
     for (const filing of page) {
       const outcome = await resume(deps, filing);
       if (outcome.resumed) resumed.push(outcome);
@@ -46,10 +47,16 @@ export async function resumeAll(deps: EbrcClientDependencies): Promise<ResumedRu
 async function resume({ temporal, taskQueue }: EbrcClientDependencies, filing: OpenFiling): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = filing;
   const about = { filingId, workflowId, reference, state };
-  const { status, taskQueue: runsOn = taskQueue } = await describeRun(temporal, workflowId);
+  const { status, taskQueue: runsOn = taskQueue, taskAttempt } = await describeRun(temporal, workflowId);
   // A program with another EBRC_TASK_QUEUE started it. With a worker on that queue it may be another installation's.
   const isElsewhere = status === 'running' && runsOn !== taskQueue;
   const isLeft = isElsewhere && (await pollersOf(temporal, runsOn, 'workflow')) === 0;
+  if (status === 'running' && taskAttempt >= FAILS_AFTER) {
+    const { error } = await readTaskFailures(temporal, workflowId);
+    const resumed = await startRun(temporal, taskQueue, filing, { terminate: true });
+    const why = `Its run failed at every try (${error ?? 'its tasks time out'}); a new one goes on from the ledger.`;
+    return { ...about, resumed, message: why };
+  }
   if (status === 'running' && !isLeft) {
     const where = isElsewhere ? `, on task queue ${runsOn}, where a worker takes it` : '';
     return { ...about, resumed: false, message: `Its run goes on${where}.` };

@@ -77,7 +77,9 @@ export async function startFiling(
   if (options.onDoubtful) await stopDoubtful(deps, { ...filing, reference }, options.onDoubtful);
   const workflowId = filingWorkflowId(mode, reference, n);
   const started = { workflowId, mode, exporterId, reference, n };
-  const isNew = await startWith(temporal, taskQueue, started, await inputOf(deps, filing, reference));
+  const exporterName = (await getExporter(deps.pool, exporterId))?.name ?? null;
+  const run = { ...started, rows: filing.rows.length, exporterName };
+  const isNew = await startWith(temporal, taskQueue, run, await inputOf(deps, filing, reference));
   const outcome = await followFiling(deps, started, options);
   if (isNew && outcome.filing.filingId !== null) return outcome;
   // A run of somebody else was met, or the same request was made twice at once: what it recorded counts.

@@ -45,7 +45,7 @@ export function handleSubmissions(
   mayTake: () => void = () => undefined,
 ): Submissions {
   const submissions = new Submissions();
-  setHandler(exporterQuery, () => status.view);
+  setHandler(exporterQuery, () => status.view, { description: 'How far the exporter is; the shape of the result' });
   handleUpdate(
     submitCredentialsUpdate,
     submitCredentialsArgs,

@@ -145,6 +145,7 @@ test('an abandoned or ended filing has no action but a correction', () => {
     pause: null,
     unsent: true,
     overdue: true,
+    runProblem: false,
   };
   expect(actionsOf({ ...standing, state: 'abandoned', correctable: true })).toEqual(['correct']);
   expect(actionsOf({ ...standing, state: 'certified', unsent: false, correctable: false })).toEqual([]);

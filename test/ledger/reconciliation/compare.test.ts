@@ -19,10 +19,10 @@ const ROWS = [1, 2, 3, 4, 5].map((n) => ({ sbCumInvoiceNumber: String(600 + n), 
 const ISSUED = new Date(NOW.getTime() + HOUR_MS);
 
 /** The authority lists what it has, and the ledger is compared with it. */
-async function reconcile(days = { from: '2026-01-01', to: '2026-03-31' }) {
+async function reconcile({ from = '2026-01-01', to = '2026-03-31', whole = true } = {}) {
   const readAt = await readClock(ledger.pool);
   await saveCertificates(ledger.pool, { ...company, details: authority, askedAt: readAt });
-  const windows = [{ ...days, readAt: readAt.getTime() }];
+  const windows = [{ from, to, readAt: readAt.getTime(), whole }];
   return compareCompany(ledger.pool, { ...company, checks: RECONCILE_CHECKS, windows, overdueAfterMs: 4 * HOUR_MS });
 }
 const EB5 = { ...company, eBRCNumber: 'EB5' };
@@ -56,6 +56,19 @@ it('keeps what a later call has shown where the answer of an earlier one comes a
   const known = `SELECT status, (${changes}) AS changes FROM certificates WHERE ebrc_number = 'EB-LATE'`;
   expect(await ledger.select(known)).toEqual([{ status: 'Cancelled', changes: 1 }]);
   await ledger.pool.query(`DELETE FROM certificates WHERE ebrc_number = 'EB-LATE'`);
+});
+
+it('compares what a reading showed that was not whole, and takes what it did not show for nothing', async () => {
+  const asRead = authority;
+  const [first, second, ...rest] = asRead;
+  // One vanished, another was cancelled.
+  authority = [{ ...second!, eBRCStatus: 'Cancelled' }, ...rest];
+  expect(first?.eBRCNumber).toBe('EB1');
+  expect(await reconcile({ whole: false })).toEqual({ opened: 1, closed: 0, open: 1 });
+  expect((await findings()).map(({ kind, eBRCNumber }) => [kind, eBRCNumber])).toEqual([['status_changed', 'EB2']]);
+  authority = asRead;
+  expect(await reconcile({ whole: false })).toEqual({ opened: 0, closed: 0, open: 1 });
+  await comesTo(0, 1, 0);
 });
 
 it('takes another spelling of a status for the same status', async () => {

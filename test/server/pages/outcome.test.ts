@@ -1,14 +1,8 @@
 /** A lost answer, settled by two persons at the pages; hostile texts, and whether everybody can use the pages. */
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { takePagePictures } from '../../../dev/page-pictures';
-import { testFolder } from '../../support/folder';
-import { eventually } from '../../support/processes';
 import { inBrowser } from '../../support/chromium';
 import { KAVERI, messageOf, onboard, useDoorStage } from '../door-stage';
 import { accessibilityProblems, openOffice, type Office, type Person } from './people';
 
-const folder = testFolder();
 const HOSTILE = `<img src=x onerror=alert(1)>"'&lt;`;
 
 inBrowser('an unknown outcome', () => {
@@ -98,22 +92,6 @@ inBrowser('an unknown outcome', () => {
     const viewer = await office.person('reader', ['viewer']);
     await viewer.open(`/filings/${encodeURIComponent(reference)}`);
     expect(await viewer.page.getByRole('heading', { level: 1 }).innerText()).toBe(reference);
-  });
-
-  it('has its pictures taken, as the documentation shows them', async () => {
-    const token = await stage.principal(['viewer', 'maker', 'checker', 'admin'], { name: 'Asha Menon' });
-    stage.sandbox.addFault({ operation: 'push-irm', kind: 'drop-before-accept' });
-    const json = { exporter: KAVERI.email, reference: 'JULY-2', message: await messageOf(stage, 'JULY-2', 4) };
-    await stage.ask('POST', '/v1/filings', { json });
-    await eventually(
-      async () => (await stage.ask<{ asked: boolean }>('GET', '/v1/filings/JULY-2')).body.asked,
-      120_000,
-    );
-    const paths = { 'needs-you': '/', unknown: '/filings/JULY-2#decide', exporters: '/exporters' };
-    await takePagePictures(office.browser, { url: office.url, token, folder, paths });
-    for (const name of Object.keys(paths))
-      for (const screen of ['desktop', 'phone'])
-        expect((await stat(join(folder, `pages-${name}-${screen}.png`))).size).toBeLessThan(200_000);
   });
 
   it('needs no mouse', async () => {

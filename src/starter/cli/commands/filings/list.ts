@@ -4,7 +4,8 @@ import { FILING_STATES } from '../../../../domain/filing/states';
 import { filingName } from '../../../../domain/names';
 import { filingsPage, filingPage, nothingListed } from '../../filing-text';
 import type { EventView, FilingSummary } from '../../../../domain/filing/view';
-import type { Bind } from '../../context';
+import type { Bind, Cli } from '../../context';
+import { UsageError } from '../../../errors';
 import { printList, withListOptions, checkOutputPath, forceOption, type ListPart, type WriteOptions } from '../options';
 import type { ListFilter, CertificateFilter } from '../../../reader';
 import { apart, localTime, table, optional, right, type Part, type Page } from '../../page';
@@ -103,6 +104,7 @@ Examples:
   $ ebrc certificates --exporter accounts@asha.example
   $ ebrc certificates --document INV-2026-117 --pdfs certificates/
   $ ebrc certificates --pdfs july.zip -o july.csv
+  $ ebrc certificates --for-bank -o for-the-bank.xlsx
   $ ebrc certificates --jsonl > certificates.jsonl`;
 
 export function addCertificateCommands(program: Command, bind: Bind): void {
@@ -114,10 +116,12 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     .option('--document <number>', 'only those whose shipping bill, invoice or Bill No contains this')
     .option('--pdfs <place>', 'copy the PDFs into this folder or .zip, named DOCUMENT-EBRCNUMBER.pdf')
     .option('-o, --output <FILE>', 'write the list to a file; ends in .csv or .xlsx')
+    .addOption(forBankOption())
     .addOption(forceOption())
     .addHelpText('after', CERTIFICATES_HELP)
     .action(
-      bind(async (cli, _args, options: CertificateFilter & ListPart & Partial<WriteOptions> & { pdfs?: string }) => {
+      bind(async (cli, _args, options: CertificatesOptions) => {
+        if (options.forBank) return writeForBank(cli, options);
         const { exporter, document, pdfs, output, force, limit, after, jsonl } = options;
         await checkOutputPath({ output, force }, '.csv', '.xlsx');
         const { isZip, writeCertificates, writePdfs } = await import('../../../export-certificates.js');
@@ -151,10 +155,27 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
   withListOptions(list, 'number');
 }
 
+type CertificatesOptions = CertificateFilter & ListPart & Partial<WriteOptions> & { pdfs?: string; forBank?: boolean };
+
+const forBankOption = () =>
+  new Option(
+    '--for-bank',
+    'write to -o FILE.xlsx what the bank closes its bills by: each document, its IRMs and certificates, and what is still open',
+  ).conflicts(['pdfs', 'limit', 'after', 'jsonl']);
+
+async function writeForBank(cli: Cli, { exporter, document, output, force }: CertificatesOptions): Promise<void> {
+  if (output === undefined) throw new UsageError('Name the file of the list for the bank: -o FILE.xlsx.');
+  await checkOutputPath({ output, force }, '.xlsx');
+  const { writeBankList } = await import('../../../export-certificates.js');
+  const entries = await (await cli.reader()).bankList({ exporter, document });
+  await writeBankList(output, entries);
+  cli.terminal.result(entries, () => `${counted(entries.length, 'certificate')} written to ${output}.`);
+}
+
 function certificatesPage(certificates: readonly CertificateView[]): Page {
   return table(
     [
-      ...['eBRC number', 'Date', 'Document', right('Realised')],
+      ...['eBRC number', 'Date', 'Document', right('Realised'), optional('Cancel by')],
       ...[optional('Filing'), optional('Bill No', { under: 'Document' }), optional('PDF')],
     ],
     certificates.map((certificate) => [
@@ -162,9 +183,10 @@ function certificatesPage(certificates: readonly CertificateView[]): Page {
       dateText(certificate.eBRCDate),
       certificate.sbCumInvoiceNumber,
       amountText(certificate.realisedValueFCC, certificate.currencyCode),
+      certificate.cancelBy ?? certificate.eBRCStatus,
       certificate.reference ?? certificate.filingId,
       certificate.billNo,
-      certificate.document,
+      [certificate.document, certificate.pdfNote && `(${certificate.pdfNote})`].filter(Boolean).join(' '),
     ]),
   );
 }

@@ -133,13 +133,14 @@ function resolvedTable({ answered, left }: ResolvedAll): Page {
 export function addResumeCommand(program: Command, bind: Bind): void {
   program
     .command('resume')
-    .summary('continue filings whose workflow was ended')
+    .summary('continue filings whose workflow was ended or fails')
     .description(
-      'Continue a filing whose workflow was ended, or is missing: a new run continues it from the ledger. A filing that was sent is resumed ' +
-        'automatically; one that was not waits for this command, because somebody may have stopped it on purpose.',
+      'Continue a filing whose workflow was ended, is missing, or fails at every try: a new run continues it from the ledger, and nothing ' +
+        'is sent twice by that. A filing that was sent is resumed automatically; one that was not waits for this command, because ' +
+        'somebody may have stopped it on purpose.',
     )
     .argument('[filing]', 'filing id or reference')
-    .option('--all', 'every filing that has not ended and whose workflow does not run')
+    .option('--all', 'every filing that has not ended and whose workflow does not run, or fails')
     .addHelpText('after', '\nExample:\n  $ ebrc resume JULY-2026')
     .action(
       bind(async (cli, [filing], { all = false }: { all?: boolean }) => {
@@ -155,6 +156,11 @@ function runsTable(runs: readonly ResumedRun[]): Page {
   if (runs.length === 0) return 'Every open filing has a workflow that runs.';
   return table(
     ['Filing', 'Reference', 'State', 'Resumed'],
-    runs.map(({ filingId, reference, state, message }) => [filingId, reference, state, message ?? 'yes']),
+    runs.map(({ filingId, reference, state, resumed, message }) => [
+      filingId,
+      reference,
+      state,
+      resumed ? `yes${message ? `: ${message}` : ''}` : message,
+    ]),
   );
 }

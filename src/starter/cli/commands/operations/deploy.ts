@@ -1,33 +1,43 @@
 import { Argument, type Command } from 'commander';
-import { UsageError } from '../../../errors';
+import { counted } from '../../../../domain/text';
+import { EXIT, UsageError, type ExitCode } from '../../../errors';
 import type { Bind, Cli } from '../../context';
-import { localTime, table, optional, type Page } from '../../page';
+import { apart, localTime, table, optional, type Page } from '../../page';
 import type { Client } from '@temporalio/client';
 import { isGrpcStatus } from '../../../../temporal/grpc-status';
 import type { Mode } from '../../../../domain/names';
 import type { ScheduleView } from '../../../schedules';
 
 const HELP = `
+  check    replay the histories of all open workflows on this build, before it becomes current;
+           exit 1 names those that it cannot go on with. Run it with the build's program, also to go
+           back
   current  send new workflows, and the next tasks of old ones, to the version of EBRC_BUILD_ID
            (or --build-id)
+  unset    send them to workers without a version again
   status   show the versions: which is current, which still drain
 
-Workers with EBRC_DEPLOYMENT and EBRC_BUILD_ID take no work until their version is current; no worker makes itself current.
+Workers with EBRC_DEPLOYMENT and EBRC_BUILD_ID take no work until their version is current; no
+worker makes itself current.
 
 Examples:
+  $ ebrc deploy check
   $ EBRC_DEPLOYMENT=ebrc ebrc deploy current --build-id 2026-11-22.1
   $ EBRC_DEPLOYMENT=ebrc ebrc deploy status`;
 
 export function addDeployCommand(program: Command, bind: Bind): void {
   program
     .command('deploy')
-    .summary('set or show the current worker version')
-    .description('Set or show which version of the workers takes the work.')
-    .addArgument(new Argument('<action>').choices(['current', 'status']))
+    .summary('check a build, set or show the current worker version')
+    .description(
+      'Check that a build can go on with all open workflows; set or show which version of the workers takes the work.',
+    )
+    .addArgument(new Argument('<action>').choices(['check', 'current', 'unset', 'status']))
     .option('--build-id <id>', 'the version, instead of EBRC_BUILD_ID')
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [action], { buildId }: { buildId?: string }) => {
+        if (action === 'check') return check(cli);
         const { deployment: configured } = await cli.config('deployment');
         const { name, buildId: own } = configured ?? {};
         if (name === undefined) throw new UsageError('Set EBRC_DEPLOYMENT to the name that the workers use.');
@@ -37,6 +47,8 @@ export function addDeployCommand(program: Command, bind: Bind): void {
           if (version === undefined) throw new UsageError('Set EBRC_BUILD_ID, or give --build-id.');
           await makeCurrent(temporal, { deployment: name, buildId: version });
         }
+        // The empty version stands for workers without one.
+        if (action === 'unset') await makeCurrent(temporal, { deployment: name, buildId: '' });
         const versions = await readDeployment(temporal, name);
         cli.terminal.result(versions, () =>
           table(
@@ -44,8 +56,40 @@ export function addDeployCommand(program: Command, bind: Bind): void {
             versions.map((build) => [build.buildId, build.state, localTime(build.createdAt)]),
           ),
         );
+        return EXIT.done;
       }),
     );
+}
+
+const SAY_EVERY = 50;
+
+async function check(cli: Cli): Promise<ExitCode> {
+  const { replayOpenRuns, silenceRuntime } = await import('../../../../worker/replay.js');
+  const { taskQueue, payloadKeys, payloads } = await cli.config('temporal');
+  silenceRuntime();
+  const temporal = await cli.temporal();
+  const progress = cli.terminal.progress();
+  let replayed = 0;
+  const runs = await replayOpenRuns({ temporal, taskQueue, payloadKeys, payloads }, () => {
+    replayed += 1;
+    if (replayed % SAY_EVERY === 0) progress.say(`${replayed} open workflows replayed`);
+  });
+  const failed = runs.filter(({ error }) => error !== null);
+  cli.terminal.result({ replayed: runs.length, failed }, () =>
+    failed.length === 0
+      ? `This build can go on with all ${counted(runs.length, 'open workflow')}.`
+      : apart([
+          table(
+            ['Workflow', 'Type', 'Under this build', 'Why'],
+            failed.map(({ workflowId, workflowType, replaced, error }) => [
+              ...[workflowId, workflowType, replaced ? 'replaced from the ledger' : 'stands'],
+              error,
+            ]),
+          ),
+          `This build cannot go on with ${failed.length} of ${counted(runs.length, 'open workflow')}: "rolling upgrade and rollback" in docs/operations.md says what to do.`,
+        ]),
+  );
+  return failed.length === 0 ? EXIT.done : EXIT.unexpected;
 }
 
 /** `temporal.api.enums.v1.WorkerDeploymentVersionStatus`. */
@@ -112,7 +156,7 @@ export function addSchedulesCommand(program: Command, bind: Bind): void {
     .command('schedules')
     .summary('create, show or remove the schedules')
     .description(
-      'Create, show or remove the schedules on Temporal: IRM refresh, reconciliation, PDF healing, the daily report, pruning.',
+      'Create, show or remove the schedules on Temporal: IRM refresh, reconciliation, overdue filings, PDF healing, the daily report.',
     )
     .addArgument(new Argument('<action>').choices(['apply', 'list', 'delete']))
     .addHelpText('after', SCHEDULES_HELP)

@@ -6,7 +6,7 @@ import type { Bind } from '../../context';
 import { apart, fields, localTime, optional, right, table, type Page, type Part } from '../../page';
 import { byOption, durationArgument, several } from '../options';
 import type { RotationResult } from '../../../../ledger/vault/vault';
-import { EXIT, UsageError } from '../../../errors';
+import { EXIT } from '../../../errors';
 
 const HELP = `
 Roles: viewer reads; maker checks, files, corrects and abandons; checker approves, resolves and abandons, and is a person;
@@ -183,33 +183,4 @@ function rotationText(keyId: string, { rotated, kept, unreadable }: RotationResu
     table(['Secret', 'Mode', 'Exporter', 'Key', 'Problem'], rows),
     'Keep their keys in EBRC_ENCRYPTION_KEY, or submit the credentials again with `ebrc credentials`.',
   ];
-}
-
-const KEYS_HELP = `
-Callers, every command line, \`ebrc serve\` and the codec server need this key as EBRC_PAYLOAD_KEY, and not EBRC_ENCRYPTION_KEY: no
-password opens with it. Keep it secret all the same, because it opens what Temporal holds of filings.
-
-Example:
-  $ ebrc keys payload`;
-
-/** `keys payload`. */
-export function addKeysCommand(program: Command, bind: Bind): void {
-  program
-    .command('keys')
-    .summary('print the key of Temporal’s payloads')
-    .description('The keys that are derived from EBRC_ENCRYPTION_KEY.')
-    .addHelpText('after', KEYS_HELP)
-    .command('payload')
-    .description('Print the key of Temporal’s payloads, for EBRC_PAYLOAD_KEY of those who open no passwords.')
-    .addHelpText('after', KEYS_HELP)
-    .action(
-      bind(async (cli) => {
-        const { payloadKeys } = await cli.config('payloads');
-        if (payloadKeys.length === 0) {
-          throw new UsageError('Payloads are not encrypted: set EBRC_ENCRYPTION_KEY or EBRC_PAYLOAD_KEY.');
-        }
-        const payloadKey = payloadKeys.map(({ id, key }) => `${id}:${key.toString('base64')}`).join(',');
-        cli.terminal.result({ payloadKey }, () => payloadKey);
-      }),
-    );
 }

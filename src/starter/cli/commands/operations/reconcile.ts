@@ -189,11 +189,11 @@ export function addReportCommand(program: Command, bind: Bind): void {
         const { on, grouping, ...write } = options;
         await checkOutputPath(write, '.xlsx', '.html');
         const { makeReport } = await import('../../../report.js');
-        const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
+        const { mode, temporalUi, quota } = await cli.config('mode', 'database', 'reports', 'quota');
         const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;
         const ui = temporalUi ? { address: temporalUi, namespace: namespace ?? 'default' } : undefined;
         const request = { report: report as ReportRequest['report'], path: write.output, on, grouping };
-        const outcome = await makeReport({ pool: await cli.pool(), mode, temporalUi: ui }, request);
+        const outcome = await makeReport({ pool: await cli.pool(), mode, temporalUi: ui, quota }, request);
         cli.terminal.result(outcome, () => reportText(outcome));
       }),
     );

@@ -1,0 +1,86 @@
+/** Bodies that the sandbox takes after `onboard`, and what it answers. */
+
+const exporter = 'accounts@kaveri.example';
+
+const item = {
+  serialNo: 1,
+  uploadType: 103,
+  branchSlNo: 0,
+  irmIfscCode: 'SBIN0000813',
+  irmAdCode: '0002813',
+  irmNumber: 'SBINIRM26004411',
+  irmDt: '2026-06-17',
+  irmFCC: 'USD',
+  irmPurposeCode: 'P0802',
+  irmRemitAmtFCC: 96480.25,
+  sbCumInvoiceNumber: 'KVR/2026/119',
+  sbCumInvoiceDate: '2026-05-15',
+  portCode: 'INBLR4',
+  billNo: 'KVR/2026/119',
+  sbCumInvoiceFCC: 'USD',
+  sbCumInvoiceValueinFCC: 200000,
+  mappedIRMAmountFCC: 1000,
+  isVostro: 'N',
+  isGstAvail: 'N',
+  gstinInvoiceNumber: null,
+  gstinInvoiceDate: null,
+};
+const message = { recordResCount: 1, uploadType: '103', decalarationFlag: 'Y', ebrcBulkGenDtos: [item] };
+const login = { username: 'kaveri.softworks', password: 'Kaveri@Soft9' };
+const filingId = 'F0123456789ABCDE';
+const exporterId = '6f9c2a0e-1b7d-4c57-9a53-0d8c6f1e2b34';
+const root = `/v1/filings/${filingId}`;
+
+export const EXAMPLES = {
+  onboard: { name: 'Kaveri Softworks', email: exporter, iec: 'AAKCK7719P', ...login },
+  credentials: login,
+  change: { companyName: 'Kaveri Softworks Private Limited' },
+  check: { exporter, message },
+  file: { exporter, reference: 'JULY-7', message },
+  correct: { message },
+  resolve: { as: 'not-filed', attempt: 1, note: 'the portal shows no request of that day' },
+  note: { note: 'seen with the bank' },
+  reconcile: { exporter },
+  webhook: { url: 'https://erp.example/ebrc' },
+  replay: { since: '2026-07-01T00:00:00Z' },
+  filing: {
+    filingId,
+    workflowId: 'file/test/JULY-7',
+    reference: 'JULY-7',
+    n: 1,
+    exporterId,
+    state: 'processing',
+    stateText: 'The service took it in; the acknowledgement of the authority is awaited.',
+    expectedBy: '2026-07-07T08:30:00.000Z',
+    counts: { rows: 1, certified: 0, archived: 0, errored: 0, corrected: 0, open: 1 },
+    attention: null,
+    asked: false,
+    actions: [],
+    attempt: null,
+    requestId: 'REQ-1',
+    dgftAckId: 'ACK-1',
+    evidence: [],
+    uploadType: 103,
+    channel: 'push',
+    declaration: 'Y',
+    corrects: null,
+    madeBy: 'erp',
+    madeAt: '2026-07-07T06:30:00.000Z',
+    approval: null,
+    approvedAt: null,
+    contentHash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    errors: [],
+    warnings: [],
+    links: { self: root, rows: `${root}/rows`, events: `${root}/events`, evidence: `${root}/evidence` },
+  },
+  event: {
+    specversion: '1.0',
+    id: '0d4a9a3f-6c1e-4d0c-8f0f-3a5a4a6b1c11',
+    source: '/v1',
+    type: 'ebrc.filing.processing',
+    time: '2026-07-07T06:30:04.000Z',
+    subject: 'JULY-7',
+    datacontenttype: 'application/json',
+    data: { filingId, exporterId, n: 1, state: 'processing', sequence: 3, link: root },
+  },
+};
