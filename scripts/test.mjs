@@ -1,7 +1,7 @@
 // Runs the suite in Asia/Kolkata, then the tests about dates again in America/Los_Angeles: a filing date that passes
-// through a time zone is wrong in one of them. The longest files run with `--all` only (`npm run test:all`: every night,
-// and before a release). With arguments (`npm test -- test/api`) only those tests run, once. With COVERAGE=1 the first run measures the coverage of src/, into coverage/. The last line on standard output
-// is the sum of both runs: `N passed, N failed`.
+// through a time zone is wrong in one of them. The longest files run with `--all` alone (`npm run test:all`, every
+// night). With arguments (`npm test -- test/api`) only those tests run, once. With COVERAGE=1 the first run measures the
+// coverage of src/, into coverage/. The last line on standard output is the sum of both runs: `N passed, N failed`.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -58,7 +58,7 @@ const SUMMARY = join(ROOT, 'coverage', 'coverage-summary.json');
 if (COVERAGE) {
   // V8's own counters: no code is instrumented, so the suite takes little longer.
   const measure = ['--coverage', '--coverageProvider=v8', '--coverageReporters=json-summary'];
-  runs[0].args = [...runs[0].args, ...measure, '--collectCoverageFrom=src/**/*.ts'];
+  runs[0].args.push(...measure, '--collectCoverageFrom=src/**/*.ts');
 }
 if (named.length === 0) runs.push({ zone: 'America/Los_Angeles', args: ABOUT_DATES });
 
@@ -88,7 +88,7 @@ async function runJest({ zone, args }, folder) {
     child.once('close', (ended) => resolve(ended ?? 1));
   });
   const result = await readFile(outputFile, 'utf8').then(JSON.parse, () => null);
-  if (!result) return { passed: 0, failed: 1, code };
+  if (!result) return { passed: 0, failed: 1, code, files: [] };
   const files = result.testResults.map(({ name, startTime, endTime }) => ({
     name: relative(ROOT, name),
     seconds: (endTime - startTime) / 1000,
@@ -108,7 +108,7 @@ if (COVERAGE) {
   process.stderr.write(`Covered of src/ by tests in process: ${figures.join(', ')}\n`);
 }
 
-const slowest = results.flatMap(({ files }) => files ?? []).sort((a, b) => b.seconds - a.seconds);
+const slowest = results.flatMap(({ files }) => files).sort((a, b) => b.seconds - a.seconds);
 process.stderr.write('\nThe slowest files, in seconds:\n');
 for (const { name, seconds } of slowest.slice(0, 15))
   process.stderr.write(`${seconds.toFixed(1).padStart(7)}  ${name}\n`);

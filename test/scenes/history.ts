@@ -3,6 +3,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { filingQuery } from '../../src/workflows/messages';
+import { eventually } from '../support/processes';
 
 export type Filing = WorkflowHandle<typeof fileRemittances>;
 
@@ -29,13 +30,12 @@ export function telling(filing: Filing, env: Pick<TestWorkflowEnvironment, 'slee
       timer = setTimeout(() => void waiting().catch(reject), RESULT_WITHIN_MS);
     });
     let over = false;
-    const moving = setTimeout(() => void move(), SKIPS_ALONE_MS);
-    const move = async () => {
-      while (!over) {
-        await env.sleep('5 minutes').catch(() => undefined);
-        await new Promise((resolve) => setTimeout(resolve, 250));
-      }
-    };
+    const move = () =>
+      env.sleep('5 minutes').then(
+        () => over,
+        () => over,
+      );
+    const moving = setTimeout(() => void eventually(move, RESULT_WITHIN_MS), SKIPS_ALONE_MS);
     return Promise.race([result(), late]).finally(() => {
       over = true;
       clearTimeout(timer);

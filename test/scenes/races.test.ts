@@ -1,11 +1,12 @@
 /** Two connections at the beginning of a send: whoever is first is seen by the other. */
 import type pg from 'pg';
 import { decide } from '../../src/ledger/decisions/decide';
+import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { filingQuery } from '../../src/workflows/messages';
 import { principalOf } from '../support/principals';
 import { replacing } from '../support/replacing';
-import { findings, settle, soon } from './doors';
-import type { Filing, TestExporter } from './stage';
+import { findings, rowStates, settle, soon } from './doors';
+import { HOUR_MS, type Filing, type TestExporter } from './stage';
 import { freezer, useGatedStage } from './use-stage';
 
 const { stage, way } = useGatedStage();
@@ -107,32 +108,58 @@ it('an approval that is taken back and not committed yet is waited for: nothing 
 });
 
 describe('a late acceptance', () => {
-  /** Attempt 1 is said not to be filed while its answer is not stored; attempt 2 is about to be sent. */
-  async function second() {
+  /** Attempt 1 may be said not to be filed; the worker that has its answer is frozen before it stores it. */
+  async function first(arrange: (exporter: TestExporter) => void) {
     const exporter = await stage.exporter();
-    const [first, next] = [freezer(), freezer()];
+    const held = freezer();
+    arrange(exporter);
     stage.aroundPush(exporter, async (send, context) => {
       const answer = await send({ ...context, signal: undefined });
-      await first.freeze();
+      await held.freeze();
       return answer;
     });
-    const data = { requestId: `LATE-${exporter.username}`, dgftAckId: 'A', ackStatus: 'Validated', recordResCount: 1 };
-    const answer = { status: 200, body: { success: true, data, statusCode: 200, timestamp: '' } };
-    const script = { operation: 'push-irm', about: exporter.exporterId, answer };
-    stage.service.script(script);
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await first.reached;
+    await held.reached;
     await stage.giveUpOn(filing, 'submitPush');
     const { filingId } = await stage.until(filing, 'outcome_unknown', 'passing');
     await settle(stage, filing);
-    stage.aroundPush(exporter, async (send, context) => {
+    return { exporter, filing, filingId, store: held.thaw };
+  }
+
+  /** It is said not to be filed; attempt 2 is about to be sent. */
+  async function second() {
+    const begun = await first(({ exporterId, username }) => {
+      const data = { requestId: `LATE-${username}`, dgftAckId: 'A', ackStatus: 'Validated', recordResCount: 1 };
+      const answer = { status: 200, body: { success: true, data, statusCode: 200, timestamp: '' } };
+      stage.service.script({ operation: 'push-irm', about: exporterId, answer });
+    });
+    const next = freezer();
+    stage.aroundPush(begun.exporter, async (send, context) => {
       await next.freeze();
       return send(context);
     });
-    await stage.decide(filing, 'not_filed');
+    await stage.decide(begun.filing, 'not_filed');
     await next.reached;
-    return { exporter, filing, filingId, store: first.thaw, send: next.thaw };
+    return { ...begun, send: next.thaw };
   }
+
+  it('of a filing that had ended holds its rows again, and its worker starts a run that follows it', async () => {
+    const hidden = { delayMs: 12 * HOUR_MS };
+    const { exporter, filing, filingId, store } = await first((its) =>
+      stage.fault(its, 'push-irm', 'accepted-but-invisible', hidden),
+    );
+    await stage.decide(filing, 'not_filed', { ends: true });
+    expect(await filing.result()).toMatchObject({ state: 'needs_correction' });
+    expect(await rowStates(stage, filingId)).toEqual(['released']);
+    store();
+    await soon(async () => (await stage.verdicts(filingId)).join() === 'accepted');
+    expect(await rowStates(stage, filingId)).toEqual(['sent']);
+    const again = stage.env.client.workflow.getHandle<typeof fileRemittances>(filing.workflowId);
+    await soon(async () => (await again.describe()).status.name === 'RUNNING');
+    const [requestId] = await stage.requestsOf(exporter);
+    expect(await again.result()).toMatchObject({ state: 'certified', requestId });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
 
   it('that is not committed yet is waited for: the second attempt is not sent', async () => {
     const { exporter, filing, filingId, store, send } = await second();

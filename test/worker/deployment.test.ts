@@ -15,6 +15,7 @@ import { useDevServer } from '../support/temporal';
 const folder = testFolder();
 const temporal = useDevServer();
 const database = useTestDatabase();
+// The onboarding has to be open still when a busy machine has come to look at it.
 const sandbox = useSandbox({ activationDelayMs: 40_000 });
 let env: Record<string, string>;
 const workers: KeptProcess[] = [];
