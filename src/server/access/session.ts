@@ -44,7 +44,8 @@ export const formToken = (secret: string): string => createHash('sha256').update
 /** Refuses a form that another site sent, or that was opened under another sign-in. @throws Problem 403 */
 export function assertOwnForm(request: FastifyRequest, fields: unknown): void {
   const secret = secretOf(request);
-  const given = Buffer.from(String((fields as { form?: unknown } | null)?.form ?? ''));
+  const { form } = (fields ?? {}) as { form?: unknown };
+  const given = Buffer.from(typeof form === 'string' ? form : '');
   const own = Buffer.from(secret === undefined ? '' : formToken(secret));
   const isSame = own.length > 0 && given.length === own.length && timingSafeEqual(given, own);
   if (isSame && request.headers['sec-fetch-site'] !== 'cross-site') return;

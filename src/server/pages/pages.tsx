@@ -120,11 +120,14 @@ function addLiveRoute({ app, live }: PageServer): void {
     const waiting: LiveWait = { secret, about, seen, over: false };
     const hasCome = await live.watch.until(waiting, WAIT_MS, goneOf(reply));
     if (waiting.over) return refresh(reply);
-    return reply.code(204).headers(hasCome ? { 'hx-trigger': 'ebrc-changed' } : {});
+    return reply
+      .code(204)
+      .headers(hasCome ? { 'hx-trigger': 'ebrc-changed' } : {})
+      .send();
   });
 }
 
-const refresh = (reply: FastifyReply): FastifyReply => reply.code(204).header('hx-refresh', 'true');
+const refresh = (reply: FastifyReply): FastifyReply => reply.code(204).header('hx-refresh', 'true').send();
 
 function goneOf(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
