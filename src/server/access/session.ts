@@ -70,5 +70,5 @@ export function setGrouping(request: FastifyRequest, reply: FastifyReply, groupi
 }
 
 /** A path of this server; anything else becomes the first page. */
-export const ownPath = (path: string | undefined): string =>
-  path !== undefined && /^\/(?![/\\])[^\\\s]*$/.test(path) && path.length < 2_000 ? path : '/';
+export const ownPath = (path: unknown): string =>
+  typeof path === 'string' && /^\/(?![/\\])[^\\\s]*$/.test(path) && path.length < 2_000 ? path : '/';

@@ -3,6 +3,7 @@ import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
+import { z } from 'zod';
 import { cutText } from '../../domain/text';
 import { createAddressLimit } from '../access/address-limit';
 import type { Gate } from '../access/gate';
@@ -111,12 +112,16 @@ function addErrorPages(app: FastifyInstance, { gate, door, logger }: PagesOption
   });
 }
 
+/** Bounded, because one statement looks for all open pages: what it does not take would keep the others waiting. */
+const ASKED = z.object({ about: z.string().regex(/^[\w-]{1,100}$/), seen: z.string().max(200) });
+
 /** Answers when something has changed: the page then reads its parts anew, or signs in again. */
 function addLiveRoute({ app, live }: PageServer): void {
   app.get('/live', { schema: { hide: true } }, async (request, reply) => {
     const secret = secretOf(request);
-    const { about = '', seen = '' } = request.query as { about?: string; seen?: string };
-    if (secret === undefined || about.length > 100 || seen.length > 200) return refresh(reply);
+    const asked = ASKED.safeParse(request.query);
+    if (secret === undefined || !asked.success) return refresh(reply);
+    const { about, seen } = asked.data;
     const waiting: LiveWait = { secret, about, seen, over: false };
     const hasCome = await live.watch.until(waiting, WAIT_MS, goneOf(reply));
     if (waiting.over) return refresh(reply);

@@ -51,7 +51,7 @@ export function addSignIn({ app, door, gate, addresses }: PageServer): void {
     // Who is signed in in another window stays so.
     const secret = secretOf(request) ?? newSecret();
     setSecret(request, reply, secret);
-    const { next } = request.query as { next?: string };
+    const { next } = request.query as { next?: unknown };
     return sendPage(reply, { html: <SignInPage form={formToken(secret)} next={ownPath(next)} problem={null} /> });
   });
 

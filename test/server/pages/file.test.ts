@@ -1,15 +1,10 @@
 /** A workbook's way at the pages: sign-in, check, declaration, filing, approval by somebody else. */
-import { Workbook } from 'exceljs';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { writeFile } from 'node:fs/promises';
 import { eventually } from '../../support/processes';
-import { testFolder } from '../../support/folder';
 import { inBrowser } from '../../support/chromium';
-import { KAVERI, onboard, useDoorStage } from '../door-stage';
+import { onboard, useDoorStage } from '../door-stage';
 import { openOffice, type Office } from './people';
-
-const folder = testFolder();
+import { filledTemplate } from './workbook';
 
 inBrowser('a workbook', () => {
   let office: Office;
@@ -20,27 +15,9 @@ inBrowser('a workbook', () => {
     office = await openOffice(opened);
   });
 
-  /** The exporter's template with its first row filled in. */
-  async function workbook(name: string, bill: string, amount: number | string) {
-    const { bytes } = await stage.ask('GET', `/v1/exporters/${KAVERI.email}/template`);
-    const book = new Workbook();
-    await book.xlsx.load(bytes as unknown as ArrayBuffer);
-    const [sheet] = book.worksheets;
-    const headers = Array.from(sheet!.getRow(1).values as (string | undefined)[]);
-    const currency = sheet!.getRow(2).getCell(headers.indexOf('IRM FCC')).value;
-    const cells = {
-      ...{ 'Upload Type': 103, 'Branch Sl No': 0, 'Port Code': 'INNSA1', 'SB Cum Invoice FCC': currency },
-      ...{ 'SB Cum Invoice Date': new Date('2026-05-02'), 'SB Cum Invoice Value In FCC': 500 },
-      ...{ 'SB Cum Invoice Number': bill, 'Bill No': bill, 'Mapped IRM Amount FCC': amount },
-    };
-    for (const [title, value] of Object.entries(cells)) sheet!.getRow(2).getCell(headers.indexOf(title)).value = value;
-    const path = join(folder, name);
-    await writeFile(path, Buffer.from(await book.xlsx.writeBuffer()));
-    return { path, currency: String(currency) };
-  }
-
-  async function handIn(page: Page, path: string, reference: string): Promise<void> {
-    await page.getByLabel('Workbook').setInputFiles(path);
+  type Filled = Awaited<ReturnType<typeof filledTemplate>>;
+  async function handIn(page: Page, { name, bytes: buffer }: Filled, reference: string): Promise<void> {
+    await page.getByLabel('Workbook').setInputFiles({ name, mimeType: 'application/octet-stream', buffer });
     await page.getByLabel('Reference').fill(reference);
     await page.getByRole('button', { name: 'Check it' }).click();
     await page.getByRole('heading', { name: `Check of ${reference}` }).waitFor();
@@ -51,7 +28,7 @@ inBrowser('a workbook', () => {
     const maker = await office.person(`asha-${nth}`, ['maker'], { javaScript });
     const { page } = maker;
     await maker.open('/file');
-    await handIn(page, (await workbook('wrong.xlsx', `W-${nth}`, 'lots')).path, `WB-${nth}`);
+    await handIn(page, await filledTemplate(stage, { bill: `W-${nth}`, amount: 'lots' }), `WB-${nth}`);
     const cell = page.locator('#errors tbody tr').first();
     expect(await cell.innerText()).toMatch(/^[A-Z]+2\tMapped IRM Amount FCC\tlots\t.*Expected digits/u);
     expect(await page.getByRole('button', { name: /^File/u }).count()).toBe(0);
@@ -60,8 +37,8 @@ inBrowser('a workbook', () => {
     expect((await download).suggestedFilename()).toBe(`WB-${nth}-checked.xlsx`);
 
     await page.getByRole('link', { name: 'Hand in another workbook' }).click();
-    const { path, currency } = await workbook('right.xlsx', `W-${nth}`, 10);
-    await handIn(page, path, `WB-${nth}`);
+    const right = await filledTemplate(stage, { bill: `W-${nth}` });
+    await handIn(page, right, `WB-${nth}`);
     // The check has an address: it may be read anew, and come back to.
     await page.reload();
     await maker.open('/exporters');
@@ -83,7 +60,7 @@ inBrowser('a workbook', () => {
         return (await state.innerText()).includes('Its row is certified');
       }, 60_000);
     const row = await page.locator('#rows tbody tr').innerText();
-    expect(row).toMatch(new RegExp(`W-${nth}\t10.00 ${currency}\t✓ certified`, 'u'));
+    expect(row).toMatch(new RegExp(`W-${nth}\t10.00 ${right.currency}\t✓ certified`, 'u'));
     const link = page.getByRole('link', { name: 'PDF', exact: true });
     const pdf = await page.context().request.get(`${office.url}${await link.getAttribute('href')}`);
     expect([pdf.status(), pdf.headers()['content-type']]).toEqual([200, 'application/pdf']);
@@ -94,7 +71,7 @@ inBrowser('a workbook', () => {
     const maker = await office.person('meera', ['maker', 'checker']);
     const checker = await office.person('ravi', ['checker'], { javaScript: false });
     await maker.open('/file');
-    await handIn(maker.page, (await workbook('approve.xlsx', 'W-A', 10)).path, 'WB-APPROVE');
+    await handIn(maker.page, await filledTemplate(stage, { bill: 'W-A' }), 'WB-APPROVE');
     await maker.page.getByLabel('Y: it declares this').check();
     await maker.page.getByLabel('Wait for the approval of somebody else').check();
     await maker.page.getByRole('button', { name: /^File 1 row/u }).click();
