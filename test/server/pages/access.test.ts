@@ -8,14 +8,15 @@ import { filledTemplate } from './workbook';
 
 const exporters = { kaveri: '', zenith: '' };
 let url = '';
-let close: () => Promise<void>;
+let door: Awaited<ReturnType<(typeof stage)['another']>> | undefined;
 // Before what it uses.
-afterAll(() => close?.());
+afterAll(() => door?.close());
 
 const stage = useDoorStage(async (opened) => {
   exporters.kaveri = await onboard(opened);
   exporters.zenith = await onboard(opened, ZENITH);
-  ({ url, close } = await opened.another({}, { pages: true }));
+  door = await opened.another({}, { pages: true });
+  ({ url } = door);
 });
 
 async function person(name: string, roles: Role[], more: { exporters?: string[] } = {}) {
