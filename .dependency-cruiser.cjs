@@ -42,6 +42,7 @@ const CLOSED = [
   'server/access',
   'server/routes',
   'server/views',
+  'server/pages',
 ];
 
 const directions = Object.entries(ALLOWED).map(([room, allowed]) => ({
@@ -128,7 +129,7 @@ module.exports = {
     doNotFollow: { path: 'node_modules' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
-    enhancedResolveOptions: { extensions: ['.ts', '.js', '.json'] },
+    enhancedResolveOptions: { extensions: ['.ts', '.tsx', '.js', '.json'] },
     exclude: { path: '\\.json$' },
   },
 };

@@ -8,6 +8,17 @@ module.exports = {
   testMatch: ['**/*.test.ts'],
   transform: {
     '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' }],
+    '^.+\\.tsx$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2022',
+          parser: { syntax: 'typescript', tsx: true },
+          transform: { react: { runtime: 'automatic', importSource: '@kitajs/html' } },
+        },
+        sourceMaps: 'inline',
+      },
+    ],
   },
   // Two for each core of the smallest machine the suite is meant for: most of a test's time it waits for a server.
   maxWorkers: 4,

@@ -149,7 +149,7 @@ export async function startLocal(options: LocalOptions): Promise<Local> {
     const api = await keepRunning({
       ...command('serve', ['--listen', `127.0.0.1:${doorPort}`]),
       name: 'The HTTP API',
-      env: withoutPasswords,
+      env: { ...withoutPasswords, EBRC_PAGES: 'yes' },
       stopWithinMs: 30_000,
     });
     const { url } = JSON.parse(api) as { url: string };

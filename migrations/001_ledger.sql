@@ -222,6 +222,18 @@ CREATE TABLE principal_tokens (
 );
 CREATE INDEX principal_tokens_principal ON principal_tokens (principal_id);
 
+-- Sign-ins at the pages. A session ends with the token that opened it. Its secret is stored as SHA-256 only.
+CREATE TABLE sessions (
+  session_hash bytea PRIMARY KEY CHECK (octet_length(session_hash) = 32),
+  principal_id uuid NOT NULL REFERENCES principals,
+  token_hash   bytea NOT NULL REFERENCES principal_tokens ON DELETE CASCADE,
+  -- When the person last signed in, which a decision asks for again after some minutes.
+  signed_in_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  ends_at      timestamptz NOT NULL
+);
+CREATE INDEX sessions_principal ON sessions (principal_id);
+CREATE INDEX sessions_token ON sessions (token_hash);
+
 -- Filings: one reference and number, one input of at most 999 rows, one push or one upload.
 CREATE TABLE filings (
   filing_id        text PRIMARY KEY,
@@ -1188,7 +1200,7 @@ BEGIN
     EXECUTE format('GRANT DELETE ON %1$s.budget_slots, %1$s.budget_tickets, %1$s.vault_secrets, %1$s.credential_failures, %1$s.webhooks, %1$s.webhook_deliveries TO ebrc_run', v_schema);
     EXECUTE format('GRANT EXECUTE ON FUNCTION %1$s.remove_old_rows(integer), %1$s.discard_submission(text) TO ebrc_run', v_schema);
     -- Nor do they change which migrations count as applied, who may do what, or the record of it.
-    EXECUTE format('REVOKE INSERT, UPDATE ON %1$s.schema_migrations, %1$s.principals, %1$s.principal_tokens FROM ebrc_run', v_schema);
+    EXECUTE format('REVOKE INSERT, UPDATE ON %1$s.schema_migrations, %1$s.principals, %1$s.principal_tokens, %1$s.sessions FROM ebrc_run', v_schema);
     EXECUTE format('REVOKE UPDATE ON %1$s.audit_events, %1$s.policy_changes, %1$s.consents FROM ebrc_run', v_schema);
     -- The relay assigns positions to events and chains them; their content stays.
     EXECUTE format('REVOKE UPDATE ON %1$s.events FROM ebrc_run; GRANT UPDATE (position, link, hash) ON %1$s.events TO ebrc_run', v_schema);
@@ -1199,6 +1211,7 @@ BEGIN
     EXECUTE format('REVOKE SELECT ON %1$s.vault_secrets FROM ebrc_serve', v_schema);
     EXECUTE format('GRANT INSERT ON %1$s.audit_events, %1$s.decisions, %1$s.events, %1$s.filing_inputs, %1$s.policy_changes, %1$s.vault_secrets TO ebrc_serve', v_schema);
     EXECUTE format('GRANT EXECUTE ON FUNCTION %1$s.discard_submission(text) TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$s.sessions TO ebrc_serve', v_schema);
     -- The same content handed in again.
     EXECUTE format('GRANT UPDATE (warnings, created_at) ON %1$s.filing_inputs TO ebrc_serve', v_schema);
     EXECUTE format('GRANT UPDATE (requires_approval) ON %1$s.exporters TO ebrc_serve', v_schema);
@@ -1216,7 +1229,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_read', v_schema);
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO ebrc_read', v_schema);
     -- Encrypted, but no reader needs them.
-    EXECUTE format('REVOKE SELECT ON %1$s.vault_secrets, %1$s.principal_tokens FROM ebrc_read', v_schema);
+    EXECUTE format('REVOKE SELECT ON %1$s.vault_secrets, %1$s.principal_tokens, %1$s.sessions FROM ebrc_read', v_schema);
   END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_migrate') THEN
     EXECUTE format('GRANT USAGE, CREATE ON SCHEMA %s TO ebrc_migrate', v_schema);

@@ -43,6 +43,7 @@ const LONG = [
   'test/scenes/operators.test.ts',
   'test/scenes/status-lists.test.ts',
   'test/server/examples.test.ts',
+  'test/server/pages/outcome.test.ts',
   'test/worker/deployment.test.ts',
 ];
 // Jest ignores a path that matches no file.
@@ -58,7 +59,7 @@ const SUMMARY = join(ROOT, 'coverage', 'coverage-summary.json');
 if (COVERAGE) {
   // V8's own counters: no code is instrumented, so the suite takes little longer.
   const measure = ['--coverage', '--coverageProvider=v8', '--coverageReporters=json-summary'];
-  runs[0].args.push(...measure, '--collectCoverageFrom=src/**/*.ts');
+  runs[0].args.push(...measure, '--collectCoverageFrom=src/**/*.{ts,tsx}');
 }
 if (named.length === 0) runs.push({ zone: 'America/Los_Angeles', args: ABOUT_DATES });
 

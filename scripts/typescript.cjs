@@ -13,18 +13,29 @@ const OPTIONS = {
   isModule: true,
   swcrc: false,
 };
+// The pages of the server.
+const PAGES = {
+  ...OPTIONS,
+  jsc: {
+    target: 'es2022',
+    parser: { syntax: 'typescript', tsx: true },
+    transform: { react: { runtime: 'automatic', importSource: '@kitajs/html' } },
+  },
+};
 const { version } = require('@swc/core/package.json');
 // Tests start some hundred of these processes, and each would transform the same files again.
 const CACHE = join(__dirname, '..', 'node_modules', '.cache', 'typescript', version);
 
-Module._extensions['.ts'] = (module, filename) => {
-  module._compile(transformed(filename), filename);
-};
+for (const [extension, options] of Object.entries({ '.ts': OPTIONS, '.tsx': PAGES })) {
+  Module._extensions[extension] = (module, filename) => {
+    module._compile(transformed(filename, options), filename);
+  };
+}
 
-function transformed(filename) {
+function transformed(filename, options) {
   const source = readFileSync(filename, 'utf8');
   const key = createHash('sha1')
-    .update(`${filename}\n${JSON.stringify(OPTIONS)}\n${source}`)
+    .update(`${filename}\n${JSON.stringify(options)}\n${source}`)
     .digest('hex');
   const path = join(CACHE, `${key}.js`);
   try {
@@ -32,7 +43,7 @@ function transformed(filename) {
   } catch {
     // Not in the cache yet.
   }
-  const { code } = require('@swc/core').transformSync(source, { ...OPTIONS, filename });
+  const { code } = require('@swc/core').transformSync(source, { ...options, filename });
   try {
     mkdirSync(CACHE, { recursive: true });
     // Renamed, because other processes may read it at this moment.

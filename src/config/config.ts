@@ -53,8 +53,9 @@ export interface Config {
   codecServer: { token?: string; origins: readonly string[] };
   /** A principal's token, for the command line; absent: `--by` names are claims. */
   token?: string;
-  /** Where `ebrc serve` listens. */
+  /** Where `ebrc serve` listens, and whether it serves pages there. */
   http: ListenAddress;
+  pages: boolean;
   /** Hosts that webhooks may be sent to although their addresses are private. */
   webhookHosts: readonly string[];
   /** Addresses that serve metrics and health; absent: not served. */
@@ -113,7 +114,7 @@ const READERS = {
   filing: ({ read }) => readFiling(read),
   quota: ({ read }) => readQuota(read),
   token: ({ read }) => ({ token: read.optional('EBRC_TOKEN') }),
-  http: ({ read }) => ({ http: read.required('EBRC_HTTP') }),
+  http: ({ read }) => ({ http: read.required('EBRC_HTTP'), pages: read.optional('EBRC_PAGES') ?? false }),
   webhooks: ({ read }) => ({ webhookHosts: read.optional('EBRC_WEBHOOK_HOSTS') ?? [] }),
   observability: ({ read }) => ({ observability: readObservability(read) }),
   traces: ({ read }) => readTraces(read),

@@ -24,6 +24,7 @@ export const VARIABLES = {
   EBRC_METRICS: { value: values.listenAddress },
   EBRC_TOKEN: { value: values.token, secret: true },
   EBRC_HTTP: { value: values.listenAddress, default: '127.0.0.1:8080' },
+  EBRC_PAGES: { value: values.yes },
   EBRC_WEBHOOK_HOSTS: { value: values.hosts, default: '' },
   EBRC_HEALTH: { value: values.listenAddress },
   OTEL_EXPORTER_OTLP_ENDPOINT: { value: values.webAddress },

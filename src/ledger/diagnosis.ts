@@ -23,7 +23,7 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
       WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
         AND NOT (SELECT bool_and(has_table_privilege(c.oid, needed)) FROM unnest(CASE
           -- The same rights as in grant_ledger_rights(): roles are only read, evidence is only added.
-          WHEN c.relname IN ('schema_migrations', 'principals', 'principal_tokens') THEN ARRAY['SELECT']
+          WHEN c.relname IN ('schema_migrations', 'principals', 'principal_tokens', 'sessions') THEN ARRAY['SELECT']
           WHEN c.relname IN ('audit_events', 'policy_changes', 'consents', 'events') THEN ARRAY['SELECT', 'INSERT']
           WHEN c.relname IN ('budget_slots', 'budget_tickets', 'vault_secrets', 'credential_failures')
             THEN ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']

@@ -48,7 +48,7 @@ const MAX_PARAM_LENGTH = 2_000;
 /** Creates the application, which does not listen yet. */
 export async function createApp(
   door: Door,
-  { gate, logger, bounds }: { gate: Gate; logger: Logger; bounds: Bounds },
+  { gate, logger, bounds, pages = false }: { gate: Gate; logger: Logger; bounds: Bounds; pages?: boolean },
 ): Promise<FastifyInstance> {
   const app = bareApp(bounds);
   boundConnections(app, bounds);
@@ -90,6 +90,10 @@ export async function createApp(
     },
     { prefix: '/v1' },
   );
+  if (pages) {
+    const { addPages } = await import('./pages/pages.js');
+    await addPages(app, { door, gate, allowance, bounds, logger });
+  }
   addHealthRoutes(app, { door, metrics, isSaturated: () => isSaturated() });
   addDescription(app);
   refuseOtherMethods();

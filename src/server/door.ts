@@ -30,8 +30,10 @@ export async function startDoor(options: {
   logger: Logger;
   address: ListenAddress;
   bounds?: Partial<Bounds>;
+  /** Whether pages for people are served too. */
+  pages?: boolean;
 }) {
-  const { deps, logger, address } = options;
+  const { deps, logger, address, pages } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
   const { pool, mode } = deps;
   let stopping = false;
@@ -40,7 +42,7 @@ export async function startDoor(options: {
   const watch = createFilingWatch({ pool });
   const feed = createFeedWatch({ pool });
   const door: Door = { deps, filings: createFilingReader(deps), watch, feed, isStopping: () => stopping };
-  const app = await createApp(door, { gate, logger, bounds });
+  const app = await createApp(door, { gate, logger, bounds, pages });
   await app.listen({ host: address.host, port: address.port });
   app.server.maxConnections = bounds.connections;
   const { port } = app.server.address() as AddressInfo;

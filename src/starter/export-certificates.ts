@@ -24,14 +24,21 @@ const COLUMNS: Readonly<Record<string, (certificate: CertificateView) => string 
   pdfNote: ({ pdfNote }) => pdfNote,
 };
 
+const names = Object.keys(COLUMNS);
+
+const rowsOf = (certificates: readonly CertificateView[]) =>
+  certificates.map((certificate) =>
+    Object.fromEntries(Object.entries(COLUMNS).map(([name, valueOf]) => [name, valueOf(certificate)])),
+  );
+
+/** Certificates as CSV, with a line of names. */
+export const certificatesCsv = (certificates: readonly CertificateView[]): string =>
+  `${csvOf(rowsOf(certificates), names)}\n`;
+
 /** Writes certificates to a `.csv` file or a workbook. */
 export async function writeCertificates(path: string, certificates: readonly CertificateView[]): Promise<void> {
-  const columns = Object.entries(COLUMNS);
-  const rows = certificates.map((certificate) =>
-    Object.fromEntries(columns.map(([name, valueOf]) => [name, valueOf(certificate)])),
-  );
-  const names = Object.keys(COLUMNS);
-  if (extname(path).toLowerCase() === '.csv') return writeOutputFile(path, `${csvOf(rows, names)}\n`);
+  if (extname(path).toLowerCase() === '.csv') return writeOutputFile(path, certificatesCsv(certificates));
+  const rows = rowsOf(certificates);
   // In the built program exceljs is a CommonJS package whose exports are on `default` only.
   const { default: exceljs } = await import('exceljs');
   const workbook = new exceljs.Workbook();

@@ -30,6 +30,16 @@ export async function makeReport(deps: ReportDependencies, request: ReportReques
   return { path, ...outcomeOf(report) };
 }
 
+/** A report as a page to keep, with a name for its file. @throws UsageError for an invalid day */
+export async function renderReport(
+  deps: ReportDependencies,
+  { grouping = 'western', ...request }: Pick<ReportRequest, 'report' | 'on' | 'grouping'>,
+): Promise<{ name: string; content: Buffer | string }> {
+  const report = await composeReport(deps, request, ROWS_LISTED.html);
+  const content = await reportsInProcess.render(report, { form: 'html', grouping });
+  return { name: `${report.report}-${report.on}.html`, content };
+}
+
 /** A report's figures, without writing a file. @throws UsageError for an invalid day */
 export async function figuresOf(
   deps: ReportDependencies,

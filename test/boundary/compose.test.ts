@@ -172,6 +172,7 @@ it('passes every variable of .env.example, secrets as files, each to who needs i
   // Of the HTTP API, and of people and the codec server, who use the command line.
   const others: Record<string, string> = {
     EBRC_HTTP: 'door',
+    EBRC_PAGES: 'door',
     EBRC_TOKEN: 'ebrc-production',
     EBRC_CODEC_TOKEN: 'ebrc-production',
   };

@@ -127,6 +127,10 @@ it('is a library for ESM and CommonJS, whose types compile as they are, and load
   expect((await ran('esm.mjs')).stdout).toBe('true function 0\n');
   const [types, loaded] = (await ran('cjs.cjs')).stdout.split('\n');
   expect(types).toBe('function function');
+  // The pages find their templates and htmx among what an installation has.
+  const pages = join(own, 'node_modules', '@ebrc', 'worker', 'dist', 'server', 'pages');
+  const load = `require(${JSON.stringify(join(pages, 'pages.js'))}); console.log(require(${JSON.stringify(join(pages, 'assets.js'))}).ASSETS.htmx.bytes.length > 10_000)`;
+  expect((await run(process.execPath, ['-e', load], { cwd: own })).stdout).toBe('true\n');
   const heavy = ['exceljs', 'echarts', 'pdfkit', 'fastify', '@temporalio/worker', '@temporalio/core-bridge'];
   expect((JSON.parse(loaded ?? '[]') as string[]).filter((name) => heavy.includes(name))).toEqual([]);
 });

@@ -4,6 +4,7 @@ import { Client } from '@temporalio/client';
 import pino from 'pino';
 import type pg from 'pg';
 import { eventually } from '../support/processes';
+import type { WorkerSettings } from '../../src/activities/dependencies';
 import type { Role } from '../../src/domain/principal';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { createLogger } from '../../src/telemetry/logger';
@@ -44,7 +45,7 @@ interface Asked {
 
 /** A real door, with real servers, a worker and a sandbox behind it. */
 export type DoorStage = Awaited<ReturnType<typeof openDoorStage>>;
-type DoorOptions = Pick<Parameters<typeof startDoor>[0], 'bounds'>;
+type DoorOptions = Pick<Parameters<typeof startDoor>[0], 'bounds' | 'pages'>;
 
 export const KAVERI = {
   name: 'Kaveri Softworks',
@@ -62,14 +63,14 @@ export const ZENITH: typeof KAVERI = {
   iec: '0388123459',
 };
 
-async function openDoorStage() {
+async function openDoorStage(more: Partial<WorkerSettings>) {
   const [temporal, ledger, sandbox] = await Promise.all([
     devServer(),
     createTestDatabase(),
     createSandbox({ activationDelayMs: 0, ackDelayMs: 1_500, rateLimits: false }),
   ]);
   const env = await temporal.environment();
-  const settings = { pollFirstMs: 500, pollMinMs: 300, pollMaxMs: 1_000 };
+  const settings = { pollFirstMs: 500, pollMinMs: 300, pollMaxMs: 1_000, ...more };
   const worker = await startTestWorker({ env, sandbox, ledger, settings, logger: pino({ level: 'silent' }) });
   const logs: string[] = [];
   const logger = createLogger({ level: 'debug', destination: { write: (line) => void logs.push(line) } });
@@ -93,6 +94,7 @@ async function openDoorStage() {
       deps: { ...deps, pool, ...more },
       logger,
       address,
+      pages: options.pages,
       // The worker and the sandbox share the event loop of this process, and may block it.
       bounds: { eventLoopDelayMs: 0, ...options.bounds },
     });
@@ -134,10 +136,13 @@ async function openDoorStage() {
 }
 
 /** One door for a whole test file. @param prepare before its first test, as for an exporter that is onboarded */
-export function useDoorStage(prepare?: (stage: DoorStage) => Promise<unknown>): DoorStage {
+export function useDoorStage(
+  prepare?: (stage: DoorStage) => Promise<unknown>,
+  settings: Partial<WorkerSettings> = {},
+): DoorStage {
   const stage = {} as DoorStage;
   beforeAll(async () => {
-    Object.assign(stage, await openDoorStage());
+    Object.assign(stage, await openDoorStage(settings));
     await prepare?.(stage);
   }, 300_000);
   closeAfterAll(() => stage.close?.());

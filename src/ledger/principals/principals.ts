@@ -5,7 +5,7 @@ import { cleanText, cutText } from '../../domain/text';
 import type { Queryable } from '../pool';
 import { createHash, randomBytes } from 'node:crypto';
 
-const PRINCIPAL_COLUMNS = `p.principal_id AS "principalId", p.mode, p.name, p.is_system AS "isSystem", p.roles, p.exporters,
+export const PRINCIPAL_COLUMNS = `p.principal_id AS "principalId", p.mode, p.name, p.is_system AS "isSystem", p.roles, p.exporters,
   p.expires_at AS "expiresAt"`;
 
 /** Adds a principal, also under the name of a removed one. @returns null if the name is in use */
@@ -71,13 +71,13 @@ export function createToken(mode: Mode): string {
 }
 
 /** A fast hash is enough, because nobody can guess 256 random bits. */
-function hashOf(token: string): Buffer {
+export function hashOfToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
 export async function saveToken(db: Queryable, principalId: string, token: string): Promise<void> {
   await db.query('INSERT INTO principal_tokens (token_hash, principal_id) VALUES ($1, $2)', [
-    hashOf(token),
+    hashOfToken(token),
     principalId,
   ]);
 }
@@ -111,7 +111,7 @@ export async function principalOfToken(db: Queryable, mode: Mode, token: string)
     `SELECT ${PRINCIPAL_COLUMNS} FROM principal_tokens t JOIN principals p USING (principal_id)
       WHERE t.token_hash = $1 AND p.mode = $2 AND p.removed_at IS NULL
         AND (t.ends_at IS NULL OR t.ends_at > now()) AND (p.expires_at IS NULL OR p.expires_at > now())`,
-    [hashOf(token), mode],
+    [hashOfToken(token), mode],
   );
   return rows[0] ?? null;
 }

@@ -24,15 +24,17 @@ export interface FilingsPage {
   /** Part of a reference, document number, IRM number or certificate number, or a whole id. */
   search?: string;
   after?: Mark;
+  /** Default: the newest first. Not with `after`. */
+  oldestFirst?: boolean;
   limit: number;
 }
 
-/** Filings with their counts, newest first, each with its mark. */
+/** Filings with their counts, each with its mark. */
 export async function listFilings(
   db: Queryable,
   page: FilingsPage,
 ): Promise<(FilingSummary & { filingId: string; mark: Mark })[]> {
-  const { mode, states, exporterId, exporters, attention, since, search, after, limit } = page;
+  const { mode, states, exporterId, exporters, attention, since, search, after, limit, oldestFirst = false } = page;
   const where = new Conditions(mode, limit)
     .add(states, (p) => (states?.length === 1 ? `f.state = (${p}::text[])[1]` : `f.state = ANY(${p})`))
     .add(
@@ -46,7 +48,7 @@ export async function listFilings(
     .behind(after && { at: after.madeAt, id: after.filingId }, { at: 'f.made_at', id: 'f.filing_id' });
   const { rows } = await db.query<FilingRecord & { at: string }>(
     `${FILING_RECORDS(`, ${MICROSECONDS('f.made_at')} AS at`)}
-      WHERE f.mode = $1 ${where.text} ORDER BY f.made_at DESC, f.filing_id LIMIT $2`,
+      WHERE f.mode = $1 ${where.text} ORDER BY ${oldestFirst ? 'f.made_at, f.filing_id DESC' : 'f.made_at DESC, f.filing_id'} LIMIT $2`,
     where.values,
   );
   const counts = await countRows(

@@ -30,6 +30,7 @@ const LOOK_EVERY_MS = 2_000;
 
 /** The form of every token; other texts are not looked up. */
 const BEARER = /^Bearer +(ebrc_(?:test|live)_[A-Za-z0-9_-]{43})$/i;
+const BARE = /^ebrc_(?:test|live)_[A-Za-z0-9_-]{43}$/;
 const TOKEN = /(ebrc_(?:test|live)_)[A-Za-z0-9_-]{43}/g;
 
 export type Gate = ReturnType<typeof createGate>;
@@ -69,19 +70,24 @@ export function createGate(
     return (token) => ended.has(token);
   });
 
+  /** The principal of a token. @throws Problem 401; 429 after too many wrong ones from the address */
+  async function admit(request: FastifyRequest, limit: AddressLimit, token: string | undefined): Promise<Principal> {
+    if (token === undefined || !known.has(token)) await limit.assertFew(request);
+    const principal = token === undefined ? null : await principalBy(token);
+    if (principal) return principal;
+    await limit.count(request);
+    audit.count({ ...eventOf(request).about, outcome: 'refused', code: 'unauthorized' });
+    throw unauthorized(request.headers.authorization, mode);
+  }
+
   return {
-    /** Authenticates the bearer token. @throws Problem 401; 429 after too many wrong ones from the address */
+    /** Authenticates the bearer token. @throws Problem 401 or 429, as `admit` */
     async enter(request: FastifyRequest, limit: AddressLimit): Promise<void> {
-      const token = tokenOf(request);
-      if (token === undefined || !known.has(token)) await limit.assertFew(request);
-      const principal = token === undefined ? null : await principalBy(token);
-      if (!principal) {
-        await limit.count(request);
-        audit.count({ ...eventOf(request).about, outcome: 'refused', code: 'unauthorized' });
-        throw unauthorized(request.headers.authorization, mode);
-      }
-      request.principal = principal;
+      request.principal = await admit(request, limit, tokenOf(request));
     },
+    /** The principal of a token that was typed at a page. @throws Problem 401 or 429, as `admit` */
+    signIn: (request: FastifyRequest, limit: AddressLimit, token: string): Promise<Principal> =>
+      admit(request, limit, BARE.exec(token.trim())?.[0]),
     /** Resolves with true as soon as the token of a request that waits is over, as its principal was removed. */
     isOver: (request: FastifyRequest, answered: AbortSignal): Promise<boolean> =>
       over.until(tokenOf(request) ?? '', LONGEST_WAIT_S * 1_000, answered),

@@ -29,7 +29,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   gone: AbortSignal;
 }
 
-interface Answer {
+export interface Answer {
   status?: number;
   headers?: Readonly<Record<string, string>>;
   body: unknown;
@@ -94,9 +94,9 @@ export function addRoute<
       const { fields, upload } = await bodyOf(request, route.takesFile ?? false);
       const call = {
         principal: gate.principalOf(request),
-        params: checked(route.params ?? NOTHING, request.params, 'path') as z.output<P>,
-        query: checked(route.query ?? NOTHING, request.query, 'query') as z.output<Q>,
-        body: checked(route.body ?? NOTHING, fields, 'body') as z.output<B>,
+        params: checked((route.params ?? NOTHING) as P, request.params, 'path'),
+        query: checked((route.query ?? NOTHING) as Q, request.query, 'query'),
+        body: checked((route.body ?? NOTHING) as B, fields, 'body'),
         upload,
         request,
         gone: gone.signal,
@@ -127,7 +127,7 @@ async function whileIn(
 }
 
 /** @throws Problem 400 that names every wrong field and what is allowed */
-function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
+export function checked<T extends z.ZodType>(schema: T, value: unknown, where: 'path' | 'query' | 'body'): z.output<T> {
   refuseUnstorable(value);
   const read = schema.safeParse(value, IN_PLAIN_WORDS);
   if (read.success) return read.data;

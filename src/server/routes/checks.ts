@@ -9,8 +9,8 @@ import { sourceOf, statedSchema } from '../http/filing-source';
 import { findingsInApiTerms, Problem } from '../http/problem';
 import { addRoute, depsFor, type Door, type Registrar } from '../http/route';
 import { exporterName } from '../http/fields';
+import { workbookHeaders } from '../views/documents';
 import { findingSchema } from '../views/filing';
-import { workbookHeaders } from './exporters';
 
 export function addCheckRoutes(server: Registrar, { deps }: Door): void {
   const registrar = { ...server, tag: 'Filings' };

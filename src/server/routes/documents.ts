@@ -4,14 +4,10 @@ import { named } from '../http/components';
 import { dateText } from '../../domain/dates';
 import type { Principal } from '../../domain/principal';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
-import { readWithHash } from '../../documents/stored-document';
-import { readInputHead } from '../../ledger/filings/inputs';
-import { evidenceBundle } from '../../starter/filings/evidence';
-import { maySee, visibleExporter, visibleFiling } from '../access/scope';
-import { notFound } from '../http/problem';
+import { visibleExporter, visibleFiling } from '../access/scope';
 import { addRoute, type Call, type Door, type Registrar } from '../http/route';
 import { exporterName, FILING_DATE, filingName, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
-import { WORKBOOK, workbookHeaders } from './exporters';
+import { asSeenBy, bundleOf, pdfOf, visibleCertificate, WORKBOOK, workbookOf } from '../views/documents';
 
 const CERTIFICATE = z.object({ number: visible(100).describe('an eBRC number') });
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(200)]);
@@ -44,20 +40,10 @@ const certificateSchema = named(
 export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
   const registrar = { ...server, tag: 'Certificates' };
   const ofFilings = { ...server, tag: 'Filings' };
-  const { pool, mode, documents, cancelWithinMs } = deps;
+  const { pool, mode, cancelWithinMs } = deps;
 
-  async function certificateOf({ principal, params }: Pick<Call<{ number: string }>, 'principal' | 'params'>) {
-    const { exporters } = principal;
-    const [found] = await pageOfCertificates(pool, {
-      mode,
-      exporters,
-      eBRCNumber: params.number,
-      limit: 1,
-      cancelWithinMs,
-    });
-    if (found) return found;
-    throw notFound('unknown_certificate', `There is no certificate ${params.number} in ${mode} mode.`);
-  }
+  const certificateOf = ({ principal, params }: Pick<Call<{ number: string }>, 'principal' | 'params'>) =>
+    visibleCertificate(deps, principal, params.number);
 
   addRoute(registrar, {
     id: 'listCertificates',
@@ -110,18 +96,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
       304: { description: 'The one that you have' },
     },
     async handle(call) {
-      const { document, sha256, eBRCNumber } = await certificateOf(call);
-      if (document === null || sha256 === null) {
-        throw notFound('no_pdf', `The PDF of certificate ${eBRCNumber} is not stored yet.`);
-      }
-      const etag = `"${sha256}"`;
-      if (call.request.headers['if-none-match'] === etag) return { status: 304, headers: { etag }, body: null };
-      const digest = Buffer.from(sha256, 'hex').toString('base64');
-      const headers = { etag, 'content-digest': `sha-256=:${digest}:`, 'content-type': 'application/pdf' };
-      const found = await readWithHash(documents, document);
-      if (found?.sha256 === sha256) return { headers, body: found.content };
-      const problem = found === null ? 'is not in the document store any more' : 'is not the one that was stored';
-      throw notFound('no_pdf', `The PDF of certificate ${eBRCNumber} ${problem}: reconciliation fetches it again.`);
+      return pdfOf(deps, await certificateOf(call), call.request.headers['if-none-match']);
     },
   });
 
@@ -135,14 +110,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
       200: { description: 'A workbook', type: WORKBOOK },
     },
     async handle({ principal, params }) {
-      const { filingId, annotated, inputRef } = await visibleFiling(deps, principal, params.filing);
-      // Until it is annotated, the workbook as it was handed in.
-      const name = (annotated || null) ?? (await readInputHead(pool, inputRef))?.sourceDocument ?? null;
-      if (name === null)
-        throw notFound('no_workbook', `Filing ${filingId} was made from a message, and has no workbook.`);
-      const found = await readWithHash(documents, name);
-      if (found) return { headers: workbookHeaders(`${filingId}.xlsx`), body: found.content };
-      throw notFound('no_workbook', `The workbook of filing ${filingId} is not in the document store any more.`);
+      return workbookOf(deps, await visibleFiling(deps, principal, params.filing));
     },
   });
 
@@ -153,20 +121,12 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
     params: z.object({ filing: filingName }),
     answers: { 200: { description: 'The zip', type: 'application/zip' } },
     async handle({ principal, params }) {
-      const filing = await visibleFiling(deps, principal, params.filing);
-      const { zip } = await evidenceBundle(deps, filing);
-      const disposition = `attachment; filename="evidence-${filing.filingId}.zip"`;
-      return { headers: { 'content-type': 'application/zip', 'content-disposition': disposition }, body: zip };
+      return bundleOf(deps, await visibleFiling(deps, principal, params.filing));
     },
   });
 }
 
-/** The certificate, which clients of one IEC share, with its filing only for who may see that. */
-function certificateBody(principal: Principal, { archivedAt, mark: _, eBRCDate, ...certificate }: PagedCertificate) {
-  return {
-    ...certificate,
-    ...(!maySee(principal, certificate.exporterId) && { filingId: null, reference: null }),
-    eBRCDate: dateText(eBRCDate),
-    archivedAt: archivedAt?.toISOString() ?? null,
-  };
+function certificateBody(principal: Principal, found: PagedCertificate) {
+  const { archivedAt, mark: _, eBRCDate, ...certificate } = asSeenBy(principal, found);
+  return { ...certificate, eBRCDate: dateText(eBRCDate), archivedAt: archivedAt?.toISOString() ?? null };
 }

@@ -15,10 +15,10 @@ import { createEbrcReader } from '../../starter/reader';
 import { knownExporter, maySee, visibleExporter } from '../access/scope';
 import { Problem } from '../http/problem';
 import { addRoute, type Door, type Registrar } from '../http/route';
+import { WORKBOOK, workbookHeaders } from '../views/documents';
 import { exporterName, FILING_DATE, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
 
 const EXPORTER = z.object({ exporter: exporterName });
-export const WORKBOOK = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
 const exporterSchema = named(
   'Exporter',
@@ -238,12 +238,6 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
       return { headers: workbookHeaders(`template-${exporterId}.xlsx`), body: bytes };
     },
   });
-}
-
-/** Headers of a downloaded workbook. @param name is made safe for a file name */
-export function workbookHeaders(name: string): Record<string, string> {
-  const safe = name.replace(/[^\w.-]/g, '_').slice(0, 120);
-  return { 'content-type': WORKBOOK, 'content-disposition': `attachment; filename="${safe}"` };
 }
 
 /** In the names of a push message, so that they are copied into one. */

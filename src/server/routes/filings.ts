@@ -10,16 +10,14 @@ import { FILING_STATES } from '../../domain/filing/states';
 import { MAX_FILINGS_OF_REFERENCE } from '../../domain/names';
 import { feedEnd } from '../../ledger/events';
 import { eventsPage } from '../../ledger/views/events';
-import { filingOfReference } from '../../ledger/filings/filing';
 import { listFilings } from '../../ledger/views/lists';
 import { readCursor as readRowCursor, rowsPage } from '../../ledger/views/rows';
 import { readFilingView } from '../../ledger/views/views';
-import { fileFile } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
-import { maySee, visibleExporter, visibleFiling } from '../access/scope';
-import { callerGone, Problem, unavailable } from '../http/problem';
-import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http/route';
+import { visibleExporter, visibleFiling } from '../access/scope';
+import { callerGone, unavailable } from '../http/problem';
+import { addRoute, type Call, type Door, type Registrar } from '../http/route';
 import {
   asCursor,
   badCursor,
@@ -32,6 +30,7 @@ import {
   shownAsWritten,
   visible,
 } from '../http/fields';
+import { fileAs } from '../views/file';
 import { openMark, sealMark } from '../http/sealed-cursor';
 import { filingEventSchema, filingSchema, rowSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
@@ -89,17 +88,9 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
       const { principal, body } = call;
       const { reference, n, channel, approval, uploadType, declaration, allowDuplicate } = body;
       const exporter = await visibleExporter(deps, principal, body.exporter);
-      await refuseHiddenHolder(deps, principal, reference);
-      const source = sourceOf(call);
       const stated = { uploadType, declaration, allowDuplicate };
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...stated };
-      const requestDeps = { ...depsFor(door, exporter), principal };
-      const outcome = await fileFile(requestDeps, { source, exporter, ...terms }).catch(async (error: unknown) => {
-        // It may have been filed by another exporter meanwhile.
-        await refuseHiddenHolder(deps, principal, reference);
-        throw error;
-      });
-      return recorded(door, call, outcome);
+      return recorded(door, call, await fileAs(door, principal, { source: sourceOf(call), exporter, ...terms }));
     },
   });
 
@@ -265,18 +256,4 @@ async function waitedFor(
   // Thousands of callers may disconnect at once, so nothing is read for them.
   if (gone.aborted) throw callerGone();
   return { body: await filings.again(filingId), headers: { 'preference-applied': `wait=${seconds}` } };
-}
-
-/**
- * Refuses a reference that another exporter's filings have, whatever their numbers and content: what the caller may not
- * see tells it nothing but that the reference is taken. @throws Problem
- */
-async function refuseHiddenHolder(
-  { pool, mode }: Door['deps'],
-  principal: Principal,
-  reference: string,
-): Promise<void> {
-  const holder = await filingOfReference(pool, { mode, reference });
-  if (holder && !maySee(principal, holder.exporterId))
-    throw new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
 }

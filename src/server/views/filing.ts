@@ -122,7 +122,8 @@ function filingBody(filing: FilingSummary, evidence: readonly string[], attempt:
   });
 }
 
-function stateText({ state, asked, actions, counts }: FilingSummary): string {
+/** The state of a filing as a sentence. */
+export function stateText({ state, asked, actions, counts }: FilingSummary): string {
   const { rows, certified, archived, errored, open } = counts;
   const correctable = actions.includes('correct');
   const texts: Readonly<Record<string, string>> = {

@@ -47,13 +47,6 @@ export const uploadTypeOption = (when?: string) => {
   });
 };
 
-/** The authority's wording is not in the specification; this is what self-certification means. */
-export const DECLARATION = [
-  'The declaration (decalarationFlag) is the exporter’s own statement to the authority. Y declares that the rows are true and',
-  'complete, that each remittance was received for the document of its row, and that nothing of it is certified already. N does',
-  'not, and is usually rejected. The wording stands at the authority’s portal: read it there, the exporter answers for it.',
-];
-
 export const declarationOption = () =>
   new Option(
     '--declaration <flag>',

@@ -1,9 +1,9 @@
+import { DECLARATION } from '../../../../domain/filing/mapping';
 import type { Command } from 'commander';
 import type { StatedOptions, SheetColumn, SheetColumns } from '../../../filings/read-file';
 import { doubtsOf } from '../../terminal';
 import type { Bind, Cli } from '../../context';
 import {
-  DECLARATION,
   allowDuplicateOption,
   byOption,
   channelOption,

@@ -9,8 +9,10 @@ import type { Sandbox } from '../../../../sandbox/sandbox';
 import { fields, type Page } from '../../page';
 
 const SERVE_HELP = `
-The API is at /v1, its description at /v1/openapi.json and /docs; /healthz, /readyz and /metrics need no token. \`ebrc principals\`
-makes tokens. It has no TLS of its own: beyond this machine, put a proxy with TLS before it. Several may run at once.
+The API is at /v1, its description at /v1/openapi.json and /docs; /healthz, /readyz and /metrics
+need no token. \`ebrc principals\` makes tokens. With EBRC_PAGES=yes there are pages for people at /.
+It has no TLS of its own: beyond this machine, put a proxy with TLS before it. Several may run at
+once.
 
 Examples:
   $ ebrc serve
@@ -55,9 +57,10 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
   const links =
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
   const deps = { ...(await cli.dependencies()), ...links, lookForWorkerEveryMs: LOOK_FOR_WORKER_EVERY_MS };
-  const door = await startDoor({ deps, logger, address: listen ?? config.http });
+  const door = await startDoor({ deps, logger, address: listen ?? config.http, pages: config.pages });
   const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
-  const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs. Ctrl-C stops it.`;
+  const pages = config.pages ? ` Pages for people are at ${door.url}/.` : '';
+  const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs.${pages} Ctrl-C stops it.`;
   await stayUp(cli, shown, () => text);
   await door.close();
 }

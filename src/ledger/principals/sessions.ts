@@ -1,0 +1,96 @@
+/** Sign-ins at the pages. A session ends with the token that opened it; only the hash of its secret is kept. */
+import { createHash } from 'node:crypto';
+import type { Mode } from '../../domain/names';
+import type { Principal } from '../../domain/principal';
+import { NEEDS_ATTENTION } from '../filings/filing';
+import type { Queryable } from '../pool';
+import { hashOfToken, PRINCIPAL_COLUMNS } from './principals';
+
+export interface Session {
+  principal: Principal;
+  /** Signed in within the last minutes, so that a decision is not made at a screen that somebody left. */
+  fresh: boolean;
+}
+
+const FRESH = "interval '15 minutes'";
+const LASTS = "interval '12 hours'";
+
+const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
+
+/** Opens a session with a token that is valid now. Sessions that have ended are removed. */
+export async function openSession(db: Queryable, secret: string, { token }: { token: string }): Promise<void> {
+  await db.query(
+    `WITH gone AS (DELETE FROM sessions WHERE ends_at < clock_timestamp())
+     INSERT INTO sessions (session_hash, principal_id, token_hash, ends_at)
+     SELECT $1, principal_id, token_hash, clock_timestamp() + ${LASTS} FROM principal_tokens WHERE token_hash = $2`,
+    [hashOf(secret), hashOfToken(token)],
+  );
+}
+
+/** SQL: sessions `s` that are valid now, with their principals `p`; $1 their hashes, $2 the mode. */
+const VALID = `FROM sessions s JOIN principals p USING (principal_id) LEFT JOIN principal_tokens t ON t.token_hash = s.token_hash
+  WHERE s.session_hash = ANY($1::bytea[]) AND p.mode = $2 AND p.removed_at IS NULL AND s.ends_at > clock_timestamp()
+    AND (t.ends_at IS NULL OR t.ends_at > clock_timestamp()) AND (p.expires_at IS NULL OR p.expires_at > clock_timestamp())`;
+
+/** The session of a secret, if it is valid now; otherwise null. */
+export async function readSession(db: Queryable, mode: Mode, secret: string): Promise<Session | null> {
+  const { rows } = await db.query<Principal & { fresh: boolean }>(
+    `SELECT ${PRINCIPAL_COLUMNS}, s.signed_in_at > clock_timestamp() - ${FRESH} AS fresh ${VALID}`,
+    [[hashOf(secret)], mode],
+  );
+  if (!rows[0]) return null;
+  const { fresh, ...principal } = rows[0];
+  return { principal, fresh };
+}
+
+/** Signs in again: decisions may be made for the next minutes. */
+export async function renewSession(db: Queryable, secret: string): Promise<void> {
+  await db.query('UPDATE sessions SET signed_in_at = clock_timestamp() WHERE session_hash = $1', [hashOf(secret)]);
+}
+
+export async function endSession(db: Queryable, secret: string): Promise<void> {
+  await db.query('DELETE FROM sessions WHERE session_hash = $1', [hashOf(secret)]);
+}
+
+/** Signs a principal out everywhere. */
+export async function endSessionsOf(db: Queryable, principalId: string): Promise<void> {
+  await db.query('DELETE FROM sessions WHERE principal_id = $1', [principalId]);
+}
+
+export interface PagesLook {
+  /** The sessions that are valid now, by their secrets: ids of the exporters that each may see; null: all. */
+  sessions: ReadonlyMap<string, readonly string[] | null>;
+  /** For each filing, and for `needs-you`: a text that is another one as soon as something changed. */
+  versions: ReadonlyMap<string, { version: string; exporterId: string | null }>;
+}
+
+/** SQL: the version of filing `f`. */
+const VERSION = `f.moves || '.' || coalesce((SELECT max(ordinal) FROM events e WHERE e.filing_id = f.filing_id), 0)`;
+
+/** SQL: the version of everything that needs somebody; $2 the mode. */
+const NEEDS = `SELECT count(*) || '.' || coalesce(sum(moves), 0) || '.' || (SELECT count(*) || '.' || coalesce(max(finding_id), 0)
+    FROM findings WHERE mode = $2 AND closed_at IS NULL AND acknowledged_at IS NULL) FROM filings f WHERE f.mode = $2 AND ${NEEDS_ATTENTION}`;
+
+/** The name under which {@link lookForPages} tells of everything that needs somebody. */
+export const NEEDS_YOU = 'needs-you';
+
+/** What the open pages wait for, with one statement for all of them. */
+export async function lookForPages(
+  db: Queryable,
+  { mode, secrets, about }: { mode: Mode; secrets: readonly string[]; about: readonly string[] },
+): Promise<PagesLook> {
+  const hashes = new Map(secrets.map((secret) => [hashOf(secret).toString('hex'), secret]));
+  const { rows } = await db.query<{ key: string; version: string | null; exporters: string[] | null }>(
+    `SELECT encode(s.session_hash, 'hex') AS key, NULL AS version, p.exporters ${VALID}
+     UNION ALL SELECT f.filing_id, ${VERSION}, ARRAY[lower(f.exporter_id)] FROM filings f WHERE f.filing_id = ANY($3) AND f.mode = $2
+     UNION ALL SELECT '${NEEDS_YOU}', (${NEEDS}), NULL WHERE '${NEEDS_YOU}' = ANY($3)`,
+    [[...hashes.keys()].map((hash) => Buffer.from(hash, 'hex')), mode, about],
+  );
+  const sessions = new Map<string, string[] | null>();
+  const versions = new Map<string, { version: string; exporterId: string | null }>();
+  for (const { key, version, exporters } of rows) {
+    if (version === null) sessions.set(hashes.get(key) ?? '', exporters);
+    else versions.set(key, { version, exporterId: exporters?.[0] ?? null });
+  }
+  return { sessions, versions };
+}

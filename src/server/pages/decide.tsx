@@ -1,0 +1,282 @@
+/** What persons decide about a filing: what speaks against an answer, what each answer does, and who has to say it. */
+import { z } from 'zod';
+import { personsNeeded } from '../../domain/filing/decision';
+import type { FilingView } from '../../domain/filing/view';
+import { MAY, type Role } from '../../domain/principal';
+import { abandon, approve, resolve, type ResolveArgs } from '../../starter/filings/decide';
+import { resumeFiling } from '../../starter/filings/resume';
+import { visibleFiling } from '../access/scope';
+import { note, visible } from '../http/fields';
+import { badRequest, Problem } from '../http/problem';
+import { Attempts, Decisions } from './filing-parts';
+import { assertFresh } from './sign-in';
+import { amountShown, shown } from '../views/words';
+import { addPage, type PageServer, type Viewer } from './page';
+import { Choice, filingHref, Fold, Form, Input, Section, Table, Time } from './parts';
+
+type Props = { filing: FilingView; viewer: Viewer };
+
+const mayBy = ({ principal }: Viewer, roles: readonly Role[]): boolean =>
+  principal.roles.some((role) => roles.includes(role));
+
+/** The question of a filing with its evidence and, for who may, its answers. Nothing where nobody is asked. */
+export const Decide = ({ filing, viewer }: Props): JSX.Element => {
+  const { actions, asked, state, decisions, attempts } = filing;
+  const isUnknown = state === 'outcome_unknown' || (asked && actions.includes('resolve'));
+  const isToApprove = actions.includes('approve');
+  if (!isUnknown && !isToApprove && decisions.length === 0) return <></>;
+  return (
+    <Section id="decide" title={isUnknown ? 'Was it filed?' : isToApprove ? 'May it be sent?' : 'Decisions'}>
+      {isUnknown && <Attempts attempts={attempts} />}
+      <Evidence filing={filing} viewer={viewer} />
+      {decisions.length > 0 && <Decisions decisions={decisions} />}
+      {isToApprove && <ApproveForm filing={filing} viewer={viewer} />}
+      {isUnknown && !asked && <p class="note">Evidence is being gathered. Nobody has to answer yet.</p>}
+      {asked && actions.includes('resolve') && <ResolveForms filing={filing} viewer={viewer} />}
+    </Section>
+  );
+};
+
+const Evidence = ({ filing: { evidence }, viewer }: Props): JSX.Element => {
+  if (evidence === null) return <></>;
+  const { entries, balances, readAt, settledAt, attempt } = evidence;
+  const against = attempt === null ? 'sending it' : '“it was not filed”';
+  const read = readAt === null ? 'The certificates were not read yet' : `Read at ${readAt}`;
+  const until = settledAt === null ? '' : `; nobody can say “not filed” before ${settledAt}`;
+  const amount = (value: string | null) => amountShown(value, null, viewer.grouping);
+  return (
+    <>
+      <h3 safe>{`${entries.length === 0 ? 'Nothing' : 'What'} speaks against ${against}`}</h3>
+      <ul>
+        {entries.map(({ text }) => (
+          <li safe>{shown(text)}</li>
+        ))}
+      </ul>
+      {balances.length > 0 && (
+        <Table
+          name="Balances"
+          head={['IRM', '#Before it was sent', '#Now', 'Read']}
+          rows={balances.map(({ irmNumber, before, now, nowAt }) => [
+            ...[irmNumber, amount(before), amount(now), { safe: <Time at={nowAt} /> }],
+          ])}
+        />
+      )}
+      {attempt !== null && (
+        <p class="hint" safe>
+          {shown(`${read}${until}.`)}
+        </p>
+      )}
+    </>
+  );
+};
+
+/** What the viewer looked at: an answer is refused where more was found since. */
+const looked = ({ evidence, attempt, contentHash }: FilingView) => ({
+  shown: evidence?.names ?? [],
+  attempt: attempt === null ? '' : String(attempt),
+  contentHash: contentHash ?? '',
+});
+
+const ApproveForm = ({ filing, viewer }: Props): JSX.Element => {
+  const { filingId, madeBy, evidence } = filing;
+  const two = (evidence?.names.length ?? 0) > 0;
+  if (madeBy === viewer.principal.name && !two && !viewer.singlePerson)
+    return <p class="note">You made this filing: somebody else has to approve it.</p>;
+  if (!mayBy(viewer, MAY.approve)) return <p class="note">Somebody with the role checker has to approve it.</p>;
+  const text = two
+    ? 'Two persons have to say so, each of whom was shown what stands above. Then it is sent beside it.'
+    : `${madeBy ?? 'Somebody'} made it. Once it is approved, it is sent.`;
+  return (
+    <div class="card">
+      <p class="prose" safe>
+        {shown(text)}
+      </p>
+      <Form
+        viewer={viewer}
+        action={`${filingHref(filingId ?? '')}/approve`}
+        hidden={looked(filing)}
+        again="approve"
+        button="Approve"
+      >
+        <Input label="Note" name="note" id="approve-note" hint="What you looked at; may be left out." />
+      </Form>
+    </div>
+  );
+};
+
+const BOTH =
+  'Something speaks against it, so two persons have to say so, each of whom was shown what stands above. It is carried out after the certificates were read anew.';
+const ONE =
+  'Nothing speaks against it, so one person is enough. It is carried out after the certificates were read anew, and only if nothing more is found.';
+const NOT_FILED = [
+  ['not-filed', 'it is sent again'],
+  ['not-filed-end', 'it ends; its rows are free, and can be corrected'],
+] as const;
+
+const ResolveForms = ({ filing, viewer }: Props): JSX.Element => {
+  if (!mayBy(viewer, MAY.resolve)) return <p class="note">Somebody with the role checker has to answer.</p>;
+  const { filingId, evidence, requestId, attempts } = filing;
+  const accepted = attempts.some(({ verdict }) => verdict === 'accepted');
+  const two = personsNeeded({ names: evidence?.names ?? [], accepted }) === 2;
+  const form = { viewer, action: `${filingHref(filingId ?? '')}/resolve` };
+  const filed = { ...looked(filing), as: 'filed' };
+  const why = (id: string, hint: string) => <Input label="Note" name="note" id={`${id}-note`} required hint={hint} />;
+  return (
+    <>
+      <p class="prose">
+        Look at the authority’s portal first: is there a request or a certificate for these rows? Then give one of these
+        answers.
+      </p>
+      <Fold title="It was not filed" text={two ? BOTH : ONE}>
+        <Form {...form} hidden={looked(filing)} again="not-filed" button="Say “not filed”">
+          <Choice legend="Then" name="as" options={NOT_FILED} />
+          {why('not-filed', 'What you looked at, and what you saw.')}
+        </Form>
+      </Fold>
+      {requestId === null && (
+        <Fold
+          title="It was filed, and the portal shows its request"
+          text="One person is enough. From then on the request is asked for what became of its rows."
+        >
+          <Form {...form} hidden={filed} again="filed" button="Say “filed”">
+            <Input label="Request id" name="requestId" required hint="As the portal or the service shows it." />
+            {why('filed', 'Where you saw it.')}
+          </Form>
+        </Fold>
+      )}
+      <Fold
+        title="It was filed, and these are its certificates"
+        text="Two persons have to name the same certificates. Then the rows are certified with them."
+      >
+        <Form {...form} hidden={filed} again="certificates" button="Name these certificates">
+          <Input label="Certificates" name="certificates" rows={4} required hint={CERTIFICATES} />
+          {why('certificates', 'Where you saw them.')}
+        </Form>
+      </Fold>
+    </>
+  );
+};
+
+const CERTIFICATES = 'One in each line: the row, a blank, the certificate’s number. Such as: 2 AB12345678';
+
+/** Giving up, and continuing by hand. */
+export const OtherActions = ({ filing, viewer }: Props): JSX.Element => {
+  const { actions, filingId, madeBy } = filing;
+  const { principal } = viewer;
+  const href = filingHref(filingId ?? '');
+  const own = madeBy === principal.name && principal.roles.includes('maker');
+  return (
+    <>
+      {actions.includes('abandon') && (own || principal.roles.includes('checker')) && (
+        <Fold title="Give it up" text="Nothing of it was sent. Its rows become free, and it ends.">
+          <Form viewer={viewer} action={`${href}/abandon`} again="abandon" button="Give it up">
+            <Input label="Note" name="note" id="abandon-note" required hint="Why." />
+          </Form>
+        </Fold>
+      )}
+      {actions.includes('resume') && mayBy(viewer, ['maker', 'checker', 'admin']) && (
+        <Fold title="Continue" text="It is late. Where its run was lost, this starts one; otherwise nothing changes.">
+          <Form viewer={viewer} action={`${href}/resume`} button="Continue" />
+        </Fold>
+      )}
+    </>
+  );
+};
+
+const list = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
+const token = z.string().max(200).optional();
+const optionalNote = z.string().trim().max(2_000).optional();
+const seen = {
+  shown: list.optional(),
+  attempt: z
+    .string()
+    .regex(/^\d{0,4}$/)
+    .optional(),
+  contentHash: z.string().max(100).optional(),
+};
+const FILING = z.object({ filing: visible(300) });
+
+export function addDecisions(server: PageServer): void {
+  const { deps } = server.door;
+
+  addPage(server, {
+    route: 'POST /filings/:filing/approve',
+    roles: MAY.approve,
+    params: FILING,
+    fields: z.object({ ...seen, note: optionalNote, token }),
+    async handle(call) {
+      const { principal, params, fields } = call;
+      await assertFresh(server, call);
+      const { filingId, contentHash } = await visibleFiling(deps, principal, params.filing);
+      if (fields.contentHash !== contentHash)
+        throw new Problem(409, 'approve_refused', 'It has other content than what you looked at. Look at it again.');
+      const args = { by: principal.name, note: fields.note || undefined, shown: fields.shown ?? [] };
+      await approve({ ...deps, principal }, filingId, args);
+      return { to: filingHref(filingId) };
+    },
+  });
+
+  addPage(server, {
+    route: 'POST /filings/:filing/resolve',
+    roles: MAY.resolve,
+    params: FILING,
+    fields: z.object({
+      ...seen,
+      ...{ as: z.enum(['filed', 'not-filed', 'not-filed-end']), note, token },
+      ...{ requestId: visible(300).optional(), certificates: z.string().max(60_000).optional() },
+    }),
+    async handle(call) {
+      const { principal, params, fields } = call;
+      await assertFresh(server, call);
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      const { as, requestId, certificates, attempt } = fields;
+      const args: ResolveArgs = {
+        ...{ by: principal.name, note: fields.note, shown: fields.shown ?? [], requestId },
+        as: as === 'filed' ? 'filed' : 'not-filed',
+        ...(attempt && { attempt: Number(attempt) }),
+        ...(certificates !== undefined && { certificates: certificatesOf(certificates) }),
+        ...(as === 'not-filed-end' && { ends: true }),
+      };
+      await resolve({ ...deps, principal }, filingId, args);
+      return { to: `${filingHref(filingId)}#decide` };
+    },
+  });
+
+  addPage(server, {
+    route: 'POST /filings/:filing/abandon',
+    roles: MAY.abandon,
+    params: FILING,
+    fields: z.object({ note, token }),
+    async handle(call) {
+      const { principal, params, fields } = call;
+      await assertFresh(server, call);
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      await abandon({ ...deps, principal }, filingId, { by: principal.name, note: fields.note });
+      return { to: filingHref(filingId) };
+    },
+  });
+
+  addPage(server, {
+    route: 'POST /filings/:filing/resume',
+    roles: ['maker', 'checker', 'admin'],
+    params: FILING,
+    async handle({ principal, params }) {
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      await resumeFiling({ ...deps, principal }, filingId);
+      return { to: filingHref(filingId) };
+    },
+  });
+}
+
+/** `2 AB123` in each line. @throws Problem 400 */
+function certificatesOf(text: string): { row: number; eBRCNumber: string }[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [, row, number] = /^(\d{1,5})[\s:=,;]+(\S{1,100})$/.exec(line) ?? [];
+      if (row !== undefined && number !== undefined) return { row: Number(row), eBRCNumber: number };
+      const detail = `“${line.slice(0, 60)}” names no certificate of a row. Write the row, a blank, and the number, such as: 2 AB12345678`;
+      throw badRequest('invalid_field', detail, 'certificates');
+    });
+}

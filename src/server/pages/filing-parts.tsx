@@ -1,0 +1,137 @@
+/** What a filing consists of: rows with their certificates, attempts, what persons decided, and its story. */
+import type { AttemptView, DecisionView, EventView, FilingView, RowView } from '../../domain/filing/view';
+import type { Viewer } from './page';
+import { amountShown, dayShown } from '../views/words';
+import { Link, More, Section, State, Table, Time } from './parts';
+
+/** The filters of the rows, with the states that each shows. */
+const FILTERS: Readonly<Record<string, { text: string; states: readonly string[] }>> = {
+  all: { text: 'All', states: ['planned', 'sent', 'certified', 'rejected', 'released'] },
+  errored: { text: 'Rejected or freed', states: ['rejected', 'released'] },
+  open: { text: 'Open', states: ['planned', 'sent'] },
+  certified: { text: 'Certified', states: ['certified'] },
+};
+const PER_PAGE = 100;
+const ROW_HEAD = ['#Row', 'IRM', 'Document', '#Mapped', 'State', 'Certificate', 'What the authority says'];
+
+interface RowsProps {
+  rows: readonly RowView[];
+  viewer: Viewer;
+  href: string;
+  filter: string;
+  page: number;
+}
+
+export const Rows = ({ rows, viewer, href, filter, page }: RowsProps): JSX.Element => {
+  const of = (name: string) => rows.filter(({ state }) => FILTERS[name]?.states.includes(state));
+  const listed = of(filter);
+  const link = (to: number) => `${href}?rows=${filter}&page=${to}#rows`;
+  const part = listed.slice((page - 1) * PER_PAGE, page * PER_PAGE);
+  return (
+    <Section id="rows" title={`Rows (${listed.length})`}>
+      <p class="more">
+        {Object.entries(FILTERS).map(([name, { text }]) => (
+          <Link href={`${href}?rows=${name}#rows`} text={`${text} (${of(name).length})`} />
+        ))}
+      </p>
+      <Table
+        name="Rows"
+        head={ROW_HEAD}
+        rows={part.map((row) => [
+          ...[row.row, row.irmNumber, row.sbCumInvoiceNumber],
+          amountShown(row.mappedIRMAmountFCC, row.currency, viewer.grouping),
+          { safe: <State state={row.state} /> },
+          { safe: <CertificateOf row={row} /> },
+          row.errors.join('; '),
+        ])}
+      />
+      <More href={page > 1 ? link(page - 1) : null} text="The rows before" />
+      <More href={page * PER_PAGE < listed.length ? link(page + 1) : null} text="The next rows" />
+    </Section>
+  );
+};
+
+const CertificateOf = ({ row: { eBRCNumber, eBRCDate, pdf } }: { row: RowView }): JSX.Element => {
+  if (eBRCNumber === null) return <></>;
+  const named = encodeURIComponent(eBRCNumber);
+  return (
+    <>
+      <Link href={`/certificates?number=${named}`} text={eBRCNumber} /> <span safe>{dayShown(eBRCDate)}</span>{' '}
+      {pdf !== null && <Link href={`/certificates/${named}/pdf`} text="PDF" />}
+    </>
+  );
+};
+
+/** What was sent, when, and what the service said. */
+export const Attempts = ({ attempts }: { attempts: readonly AttemptView[] }): JSX.Element => (
+  <Table
+    name="What was sent"
+    head={['#Attempt', 'Sent', 'Answered', 'What is known of it', 'The service said', 'Request']}
+    rows={attempts.map(({ number, markedAt, answeredAt, verdict, reason, requestId }) => [
+      ...[number, { safe: <Time at={markedAt} /> }, answeredAt === null ? 'never' : { safe: <Time at={answeredAt} /> }],
+      ...[{ safe: <State state={verdict} /> }, reason, requestId ?? 'none'],
+    ])}
+  />
+);
+
+const SAID: Readonly<Record<DecisionView['kind'], string>> = {
+  approve: 'It may be sent',
+  filed: 'It was filed',
+  not_filed: 'It was not filed',
+  abandon: 'It is given up',
+};
+
+/** What persons decided, and what they were shown. */
+export const Decisions = ({ decisions }: { decisions: readonly DecisionView[] }): JSX.Element => (
+  <>
+    <h3>What was said</h3>
+    <Table
+      name="What was said"
+      head={['Said', 'By', 'When', 'Shown', 'Note', 'Came of it']}
+      rows={decisions.map((decision) => [
+        saidText(decision),
+        decision.principal ? decision.by : `${decision.by} (a claimed name)`,
+        { safe: <Time at={decision.at} /> },
+        decision.shown.join(', ') || 'nothing against it',
+        decision.note,
+        [decision.outcome?.replace('_', ' ') ?? 'it waits', decision.why].filter(Boolean).join(': '),
+      ])}
+    />
+  </>
+);
+
+function saidText({ kind, requestId, certificates, ends }: DecisionView): string {
+  const named = certificates.map(({ row, eBRCNumber }) => `row ${row}: ${eBRCNumber}`).join(', ');
+  return [SAID[kind], requestId && `as request ${requestId}`, named, ends && 'and ends'].filter(Boolean).join(', ');
+}
+
+interface StoryProps {
+  events: readonly EventView[];
+  href: string;
+  next: string | null;
+}
+
+export const Story = ({ events, href, next }: StoryProps): JSX.Element => (
+  <Section id="story" title="What happened">
+    <Table
+      name="What happened"
+      head={['When', 'What', 'Who']}
+      rows={events.map(({ at, text, who }) => [{ safe: <Time at={at} /> }, text, who])}
+    />
+    <More href={next === null ? null : `${href}?story=${next}#story`} text="What happened later" />
+  </Section>
+);
+
+/** How far it is, in rows. */
+export const Progress = ({ counts }: Pick<FilingView, 'counts'>): JSX.Element => {
+  const { rows, certified, archived, errored, open } = counts;
+  const text = `${certified} of ${rows} rows certified, ${errored} rejected or freed, ${open} open; ${archived} PDFs stored`;
+  return (
+    <p>
+      <label>
+        <span safe>{text}</span>
+        <progress max={String(Math.max(rows, 1))} value={String(certified + errored)}></progress>
+      </label>
+    </p>
+  );
+};

@@ -1,0 +1,153 @@
+/** Declares pages: who may open them, the cookie of their sign-in, their forms, and how they are answered. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { escapeHtml } from '@kitajs/html';
+import { z } from 'zod';
+import type { Principal, Role } from '../../domain/principal';
+import { readSession } from '../../ledger/principals/sessions';
+import type { AddressLimit } from '../access/address-limit';
+import type { Gate } from '../access/gate';
+import { assertOwnForm, formToken, groupingOf, secretOf } from '../access/session';
+import type { Grouping } from '../views/words';
+import { bodyOf, MAX_BODY_BYTES, type Upload } from '../http/body';
+import type { createAllowance } from '../http/load';
+import { unavailable } from '../http/problem';
+import { checked, type Answer, type Door } from '../http/route';
+import { within } from '../../telemetry/readiness';
+import type { LiveParts } from '../views/live';
+
+/** Who looks at a page, and how. */
+export interface Viewer {
+  principal: Principal;
+  /** The token of this viewer's forms. */
+  form: string;
+  /** Whether the sign-in is recent enough for a decision. */
+  fresh: boolean;
+  grouping: Grouping;
+  mode: string;
+  /** One person answers for the whole installation. */
+  singlePerson: boolean;
+  /** The path of the page, for the mark in the navigation. */
+  path: string;
+}
+
+export interface PageCall<P = unknown, Q = unknown, F = unknown> extends Viewer {
+  params: P;
+  query: Q;
+  fields: F;
+  upload: Upload | null;
+  request: FastifyRequest;
+  reply: FastifyReply;
+}
+
+/** A page as text, or another answer, such as a file. */
+type PageAnswer = { html: JSX.Element; status?: number } | { to: string } | Answer;
+
+interface Page<P extends z.ZodType, Q extends z.ZodType, F extends z.ZodType> {
+  route: `${'GET' | 'POST'} /${string}`;
+  roles?: readonly Role[];
+  params?: P;
+  query?: Q;
+  fields?: F;
+  takesFile?: boolean;
+  /** Whether it changes something of a filing or exporter; default: for POST. */
+  changes?: boolean;
+  handle: (call: PageCall<z.output<P>, z.output<Q>, z.output<F>>) => Promise<PageAnswer> | PageAnswer;
+}
+
+export interface PageServer {
+  app: FastifyInstance;
+  door: Door;
+  gate: Gate;
+  addresses: AddressLimit;
+  allowance: ReturnType<typeof createAllowance>;
+  live: LiveParts;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether the session of a page was opened a few minutes ago; null: there is none. */
+    fresh: boolean | null;
+  }
+}
+
+const ANSWER_WITHIN_MS = 100_000;
+const FORM_BYTES = 256 * 1024;
+const ANY = z.object({});
+
+/** Adds a page for people who are signed in. */
+export function addPage<
+  P extends z.ZodType = typeof ANY,
+  Q extends z.ZodType = typeof ANY,
+  F extends z.ZodType = typeof ANY,
+>({ app, door, gate, allowance }: PageServer, page: Page<P, Q, F>): void {
+  const [method = '', url = ''] = page.route.split(' ');
+  const { roles = [], takesFile = false } = page;
+  const { pool, mode } = door.deps;
+  app.route({
+    method,
+    url,
+    schema: { hide: true },
+    bodyLimit: takesFile ? MAX_BODY_BYTES : FORM_BYTES,
+    config: { name: `page ${page.route}`, roles, changes: page.changes ?? method !== 'GET' },
+    async onRequest(request, reply) {
+      const secret = secretOf(request);
+      const session = secret === undefined ? null : await readSession(pool, mode, secret);
+      if (!session) return toSignIn(request, reply);
+      request.principal = session.principal;
+      request.fresh = session.fresh;
+      allowance.holdBody(request, reply);
+    },
+    preHandler: (request) => gate.permit(request),
+    handler: async (request, reply) => {
+      const { fields, upload } = await bodyOf(request, takesFile);
+      if (method !== 'GET') assertOwnForm(request, fields);
+      const call = {
+        ...viewerOf(request, gate, door.deps),
+        params: checked((page.params ?? ANY) as P, request.params, 'path'),
+        query: checked((page.query ?? ANY) as Q, request.query, 'query'),
+        fields: checked((page.fields ?? ANY) as F, fields, 'body'),
+        ...{ upload: upload && upload.bytes.length > 0 ? upload : null, request, reply },
+      };
+      return sendPage(reply, await within(ANSWER_WITHIN_MS, Promise.resolve(page.handle(call)), timeout));
+    },
+  });
+}
+
+export function viewerOf(request: FastifyRequest, gate: Gate, { mode, settings }: Door['deps']): Viewer {
+  const path = request.url.split('?')[0] ?? '/';
+  const form = formToken(secretOf(request) ?? '');
+  const [principal, grouping] = [gate.principalOf(request), groupingOf(request)];
+  const { singlePerson } = settings;
+  return { principal, form, fresh: request.fresh ?? false, grouping, mode, singlePerson, path };
+}
+
+export async function sendPage(reply: FastifyReply, answer: PageAnswer): Promise<FastifyReply> {
+  if ('to' in answer) return reply.redirect(answer.to, 303);
+  if ('html' in answer)
+    return reply
+      .code(answer.status ?? 200)
+      .type('text/html; charset=utf-8')
+      .send(`<!doctype html>${await answer.html}`);
+  const { status = 200, headers = {}, body } = answer;
+  return reply
+    .code(status)
+    .headers(headers)
+    .send(body ?? undefined);
+}
+
+/** Nobody is signed in. A link from elsewhere comes without the cookie: the page is opened once more from here. */
+function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { method, url, headers } = request;
+  if (headers['hx-request']) return reply.code(401).header('hx-refresh', 'true').send('');
+  const isLink = method === 'GET' && headers['sec-fetch-site'] === 'cross-site';
+  const to = isLink ? url : `/sign-in${method === 'GET' ? `?next=${encodeURIComponent(url)}` : ''}`;
+  if (!isLink) return reply.redirect(to, 303);
+  const head = `<title>Opening</title><meta http-equiv="refresh" content="0; url=${escapeHtml(to)}">`;
+  const html = `<!doctype html><html lang="en">${head}</html>`;
+  return reply.type('text/html; charset=utf-8').send(html);
+}
+
+const timeout = () =>
+  unavailable('timeout', 'There was no answer in time. Open the page again: nothing is filed twice.', {
+    retryAfterS: 15,
+  });

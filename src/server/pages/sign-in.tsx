@@ -1,0 +1,140 @@
+/** Signing in and out, and what a viewer chooses. */
+import { z } from 'zod';
+import { endSession, endSessionsOf, openSession, renewSession } from '../../ledger/principals/sessions';
+import { bodyOf } from '../http/body';
+import { Problem } from '../http/problem';
+import { checked } from '../http/route';
+import { Document, Layout } from './layout';
+import {
+  assertOwnForm,
+  clearSecret,
+  formToken,
+  needTls,
+  newSecret,
+  ownPath,
+  secretOf,
+  setGrouping,
+  setSecret,
+} from '../access/session';
+import { addPage, sendPage, type PageCall, type PageServer, type Viewer } from './page';
+import { Alert, Fields, Form, Input } from './parts';
+
+const text = z.string().max(2_000);
+const SIGN_IN = z.object({ token: text.max(200), next: text.optional() });
+const WRONG = 'This token is unknown, has ended, or is of the other mode. Ask whoever made it for a new one.';
+
+const SignInPage = ({ form, next, problem }: { form: string; next: string; problem: string | null }): JSX.Element => (
+  <Document title="Sign in">
+    <main id="main" tabindex="-1">
+      <h1>Sign in</h1>
+      {problem !== null && <Alert title={problem} />}
+      <Form viewer={{ form, fresh: true }} action="/sign-in" hidden={{ next }} button="Sign in">
+        <Input
+          label="Your token"
+          name="token"
+          type="password"
+          autocomplete="current-password"
+          required
+          autofocus
+          hint="It begins with ebrc_. Whoever runs this service makes it (ebrc principals add), and it is yours alone."
+        />
+      </Form>
+    </main>
+  </Document>
+);
+
+/** The form needs no sign-in, but is bound to the browser that opened it. */
+export function addSignIn({ app, door, gate, addresses }: PageServer): void {
+  const config = { config: { name: 'page sign-in' }, schema: { hide: true } };
+
+  app.get('/sign-in', config, (request, reply) => {
+    // Who is signed in in another window stays so.
+    const secret = secretOf(request) ?? newSecret();
+    setSecret(request, reply, secret);
+    const { next } = request.query as { next?: unknown };
+    return sendPage(reply, { html: <SignInPage form={formToken(secret)} next={ownPath(next)} problem={null} /> });
+  });
+
+  app.post('/sign-in', { ...config, bodyLimit: 16 * 1024 }, async (request, reply) => {
+    needTls(request);
+    const { fields } = await bodyOf(request, false);
+    assertOwnForm(request, fields);
+    const { token, next } = checked(SIGN_IN, fields, 'body');
+    // A new secret, so that nobody knows it from before the sign-in.
+    const secret = newSecret();
+    setSecret(request, reply, secret);
+    try {
+      request.principal = await gate.signIn(request, addresses, token);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status !== 401) throw error;
+      const html = <SignInPage form={formToken(secret)} next={ownPath(next)} problem={WRONG} />;
+      return sendPage(reply, { status: 401, html });
+    }
+    await openSession(door.deps.pool, secret, { token: token.trim() });
+    return sendPage(reply, { to: ownPath(next) });
+  });
+}
+
+export function addViewerPages(server: PageServer): void {
+  const { pool } = server.door.deps;
+
+  addPage(server, { route: 'GET /you', handle: (viewer) => ({ html: <YouPage viewer={viewer} /> }) });
+  addPage(server, {
+    route: 'POST /grouping',
+    changes: false,
+    fields: z.object({ grouping: z.enum(['indian', 'western']), next: text }),
+    handle({ fields, request, reply }) {
+      setGrouping(request, reply, fields.grouping);
+      return { to: ownPath(fields.next) };
+    },
+  });
+  addPage(server, {
+    route: 'POST /sign-out',
+    changes: false,
+    fields: z.object({ everywhere: z.literal('yes').optional() }),
+    async handle({ principal, fields, request, reply }) {
+      if (fields.everywhere) await endSessionsOf(pool, principal.principalId);
+      else await endSession(pool, secretOf(request) ?? '');
+      clearSecret(request, reply);
+      return { to: '/sign-in' };
+    },
+  });
+}
+
+const YouPage = ({ viewer }: { viewer: Viewer }): JSX.Element => {
+  const { name, roles, exporters, expiresAt } = viewer.principal;
+  const sees = exporters === null ? 'all exporters' : `${exporters.length} of the exporters`;
+  return (
+    <Layout viewer={viewer} title={name}>
+      <h1 safe>{name}</h1>
+      <Fields
+        pairs={[
+          ['Your roles', roles.join(', ')],
+          ['You see', sees],
+          ['Your access ends', expiresAt?.toISOString()],
+        ]}
+      />
+      <p class="prose">
+        A sign-in lasts twelve hours, or as long as your token is valid. Before a decision, your token is asked for
+        again after fifteen minutes.
+      </p>
+      <Form viewer={viewer} action="/sign-out" hidden={{ everywhere: 'yes' }} button="Sign out everywhere" />
+    </Layout>
+  );
+};
+
+/** Lets only somebody decide who signed in a few minutes ago, or does so now. @throws Problem 403 */
+export async function assertFresh(
+  { door, gate, addresses }: PageServer,
+  { fresh, fields, principal, request }: PageCall<unknown, unknown, { token?: string }>,
+): Promise<void> {
+  if (fresh) return;
+  const again = 'Your token is asked for again: you signed in more than fifteen minutes ago. Nothing was decided.';
+  const refused = new Problem(403, 'sign_in_again', again);
+  if (!fields.token) throw refused;
+  const { principalId } = await gate.signIn(request, addresses, fields.token).catch((error: unknown) => {
+    throw error instanceof Problem && error.status === 401 ? refused : error;
+  });
+  if (principalId !== principal.principalId) throw refused;
+  await renewSession(door.deps.pool, secretOf(request) ?? '');
+}

@@ -1,0 +1,23 @@
+import { Workbook } from 'exceljs';
+import { KAVERI, type DoorStage } from '../door-stage';
+
+/** The exporter's template with its first row filled in. */
+export async function filledTemplate(
+  stage: DoorStage,
+  { bill, amount = 10, email = KAVERI.email }: { bill: string; amount?: number | string; email?: string },
+): Promise<{ name: string; bytes: Buffer; currency: string }> {
+  const { bytes } = await stage.ask('GET', `/v1/exporters/${email}/template`);
+  const book = new Workbook();
+  await book.xlsx.load(bytes as unknown as ArrayBuffer);
+  const [sheet] = book.worksheets;
+  const headers = Array.from(sheet!.getRow(1).values as (string | undefined)[]);
+  const cell = (title: string) => sheet!.getRow(2).getCell(headers.indexOf(title));
+  const currency = cell('IRM FCC').text;
+  const cells = {
+    ...{ 'Upload Type': 103, 'Branch Sl No': 0, 'Port Code': 'INNSA1', 'SB Cum Invoice FCC': currency },
+    ...{ 'SB Cum Invoice Date': new Date('2026-05-02'), 'SB Cum Invoice Value In FCC': 500 },
+    ...{ 'SB Cum Invoice Number': bill, 'Bill No': bill, 'Mapped IRM Amount FCC': amount },
+  };
+  for (const [title, value] of Object.entries(cells)) cell(title).value = value;
+  return { name: `${bill}.xlsx`, bytes: Buffer.from(await book.xlsx.writeBuffer()), currency };
+}
