@@ -35,7 +35,7 @@ function ended(f: Facts): Decided {
 
 /** The end: freed rows wait for a correction. */
 function atEnd({ toCorrect }: Facts, state: FilingState, text: string): Decided {
-  const advice = state === 'needs_correction' ? 'It was refused' : 'The authority rejected rows';
+  const advice = state === 'needs_correction' ? 'Nothing of it was filed' : 'The authority rejected rows';
   const attention = `${advice}: correct them and file them again with \`ebrc correct\`.`;
   return { ...stay(state, { do: 'end' }, text), attention: toCorrect && state !== 'abandoned' ? attention : null };
 }

@@ -80,7 +80,7 @@ const FINDINGS = {
   ],
   record_contradicts: [
     null,
-    'What the service reports of a request, or of its certificate, contradicts the row. Look at the portal; `ebrc resolve FILING --as filed --certificate ROW=NUMBER` gives it to the row.',
+    'What the service reports of a request, or of its certificate, contradicts the row. Look at the portal; Give it to the row by `ebrc resolve FILING --as filed --certificate ROW=NUMBER`.',
   ],
   iec_differs: [
     null,

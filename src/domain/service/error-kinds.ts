@@ -25,7 +25,7 @@ export const ERROR_KINDS = {
   request_not_found: '404 on status: the service does not know the request id.',
   certificate_not_ready: 'EBRC_NOT_FOUND: the certificate is not on the portal yet.',
   portal_unavailable: 'DGFT_PORTAL_UNAVAILABLE: the portal is unreachable or misbehaves. Reads only.',
-  server_error: 'Another 5xx. Reads only.',
+  server_error: 'The service failed: another 5xx, of a read.',
   bad_answer:
     'An answer that is not what the specification describes: not JSON, cut short, or of another shape. Reads only.',
   window_too_wide: '400 on fetch-details: the window is wider than three months.',

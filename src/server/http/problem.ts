@@ -131,14 +131,10 @@ const ROUTES: readonly [command: RegExp, route: string][] = [
 const FIELDS: readonly [option: RegExp, field: string][] = [
   [/--allow-duplicate (\d[\d,-]*)=REASON/g, '`allowDuplicate` for row $1, with a reason'],
   [/--allow-duplicate/g, '`allowDuplicate`'],
-  [/--again (\d+)/g, '`n`: $1'],
-  [/--again/g, '`n`'],
   [/--as (filed|not-filed)/g, '`as`: $1'],
   [/--request-id(?: R\b)?/g, '`requestId`'],
   [/--certificate (\d+)=(\S+)/g, '`certificates` (row $1, number $2)'],
   [/--certificate(?: ROW=NUMBER)?/g, '`certificates`'],
-  [/--not-ours(?: NUMBER)?/g, '`notOurs`'],
-  [/--unseen/g, '`unseen`'],
   [/--note(?: TEXT)?/g, '`note`'],
   [/--rows/g, '`rows`'],
   [/--upload-type(?: (?=\d))?/g, '`uploadType` '],
@@ -154,6 +150,8 @@ export function inApiTerms(text: string): string {
   let result = text;
   for (const [pattern, replacement] of [...ROUTES, ...FIELDS]) result = result.replace(pattern, replacement);
   return result
+    // What closed a command that became a route.
+    .replace(/``/g, '`')
     .replace(/` (?=[,.:;])/g, '`')
     .replace(/ {2,}/g, ' ')
     .trimEnd();

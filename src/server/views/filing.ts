@@ -140,7 +140,7 @@ function stateText({ state, asked, actions, counts }: FilingSummary): string {
     certified: rows === 1 ? 'Its row is certified.' : `All ${rows} rows are certified.`,
     partly_certified: `${certified} of ${rows} rows are certified; ${errored} were rejected.`,
     rejected: `The authority rejected every row${correctable ? '; they can be corrected' : ''}.`,
-    needs_correction: `It was refused; nothing was filed${correctable ? ', and it can be corrected' : ''}.`,
+    needs_correction: `Nothing of it was filed${correctable ? ', and it can be corrected' : ''}.`,
     abandoned: 'It was abandoned.',
   };
   return texts[state] ?? state;
