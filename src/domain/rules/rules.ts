@@ -59,8 +59,8 @@ function checkDocument(row: UncheckedRow, filingType: number | undefined): Findi
   if (readable(row, 'uploadType') !== DIRECT_EXPORT && filingType !== DIRECT_EXPORT) return [];
   const findings: Finding[] = [];
   const number = readable(row, 'sbCumInvoiceNumber');
-  if (typeof number === 'string' && hasValue(number) && !/^\d{1,7}$/.test(number)) {
-    const message = `sbCumInvoiceNumber ${quoted(number)} is not a shipping bill number: digits only, at most 7. Put the shipping bill number here and the exporter's invoice reference in billNo.`;
+  if (typeof number === 'string' && hasValue(number) && !/^(?!0+$)\d{1,7}$/.test(number)) {
+    const message = `sbCumInvoiceNumber ${quoted(number)} is not a shipping bill number: digits only, at most 7, and not 0. Put the shipping bill number here and the exporter's invoice reference in billNo.`;
     findings.push(errorAt(row.row, 'sbCumInvoiceNumber', 'not_a_shipping_bill_number', message));
   }
   const port = readable(row, 'portCode');
