@@ -49,10 +49,7 @@ async function main(): Promise<void> {
   const all = mutantsOf(positionals, values.since);
   const mutants = shuffled(all, Number(values.seed)).slice(0, Number(values.sample ?? all.length));
   const named = namedBy(ROOT);
-  const testsOf = (path: string) => {
-    const found = nearestTests(named, path).map(([test]) => test);
-    return found.slice(0, Number(values.tests));
-  };
+  const testsOf = (path: string) => nearestTests(named, path).slice(0, Number(values.tests));
   const log = (text: string) => process.stderr.write(`${text}\n`);
   log(`${mutants.length} of ${all.length} changes of ${new Set(all.map(({ path }) => path)).size} files`);
   const postgres = await startEmbeddedPostgres({

@@ -138,6 +138,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   const unchecked = all.filter(isFiled);
   const findings = [
     ...headers.findings,
+    ...merged.headers(headers.columns.values()),
     ...[...found, ...reader.mergedCells(merged)].filter(isFiled),
     ...aboutColumns([...headers.columns.values()].filter(({ index }) => sheet.hidesColumn(index))),
     ...aboutRows(unchecked, { hidden: hidden.filter((row) => !untouched.has(row)), untouched: [...untouched] }),

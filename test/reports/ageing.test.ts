@@ -47,7 +47,7 @@ const figures = (report: Report): Record<string, Value> =>
   Object.fromEntries(report.groups[0]?.figures.map(({ id, value }) => [id, value]) ?? []);
 /** Due day and outstanding value of each open document. */
 const documents = (report: Report) =>
-  report.groups[0]?.tables.find(({ id }) => id === 'documents')?.rows.map((row) => [row[0], row[9], row[10], row[12]]);
+  report.groups[0]?.tables.find(({ id }) => id === 'documents')?.rows.map((row) => [row[0], row[8], row[9], row[11]]);
 
 const HEAD = 'Exporter,Document No.,Document Date,Type,Value,Currency,Buyer,Due Date,Ledger page\n';
 const BOOKS = `${HEAD}exporter-1@example.test,INV-1,05/01/2026,103,1000.50,usd,Northwind,,7
@@ -186,6 +186,24 @@ it('opens a document again whose certificate was cancelled at the authority', as
   expect(documents(await ageingOn('2026-09-30'))).toContainEqual(['777', '3000', '2027-04-03', expect.anything()]);
   await become('Utilised');
   expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).not.toContain('777');
+});
+
+it('closes a document that is paid in another currency, and lists it to be checked', async () => {
+  const euros = { irmFCC: 'EUR', sbCumInvoiceFCC: 'USD', sbCumInvoiceValueinFCC: 1_000, mappedIRMAmountFCC: 920 };
+  const document = { sbCumInvoiceNumber: '0000781', sbCumInvoiceDate: '03012026' };
+  const rows = [{ ...euros, ...document, becomes: { certificate: 'EB781' } }];
+  await tell(ledger, { reference: 'EUROS', madeAt: new Date('2026-02-10T06:00:00Z'), hours: 1, rows });
+  const report = await ageingOn('2028-06-30');
+  expect(documents(report)?.map(([name]) => name)).not.toContain('0000781');
+  expect(report.groups[0]?.tables.find(({ id }) => id === 'other_currency')?.rows).toEqual([
+    ['0000781', '2026-01-03', 'Asha Exports', 'USD', '1000', '0', '920 EUR'],
+  ]);
+  // Overdue on no day, as the documents that are paid.
+  expect(report.groups[0]?.trend?.series[0]?.values.at(-1)).toBe(3);
+  // The books have it in the currency in which it is paid: what is open can be said again.
+  const list = `${HEAD}exporter-1,781,03/01/2026,101,1000,EUR,Northwind,,\n`;
+  expect(await imported('euros.csv', list)).toMatchObject({ imported: 1 });
+  expect(documents(await ageingOn('2026-09-30'))).toContainEqual(['781', '80', '2027-04-03', expect.anything()]);
 });
 
 it('forgets what a row said of its document once the row was corrected', async () => {

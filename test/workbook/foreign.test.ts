@@ -232,6 +232,8 @@ describe('.csv', () => {
     ['a byte order mark', () => Buffer.from(`\ufeff${csv([TEXTS])}`)],
     ['the code page of Windows', () => windows(csv([TEXTS]))],
     ['UTF-16', () => Buffer.from(`\ufeff${csv([TEXTS])}`, 'utf16le')],
+    ['tabs', () => Buffer.from(csv([TEXTS], '\t'))],
+    ['a line that names the separator', () => Buffer.from(`sep=;\r\n${csv([TEXTS], ';')}`)],
   ])('with %s: texts stay texts, and .xlsx comes back', async (_what, make) => {
     const checked = await check('july.csv', make());
     expect([checked.ok, checked.rows]).toEqual([true, 1]);
@@ -260,11 +262,41 @@ describe('.csv', () => {
     ],
     ['an open quotation mark', csv([cells({ billNo: '"A' })]), 'not_csv', 'quotation mark'],
     ['no text', `${csv([cells()])}\u0000`, 'not_csv', 'no text'],
+    ['more text than a cell of Excel has', csv([cells({ billNo: 'x'.repeat(40_000) })]), 'too_long', 'of row 2'],
     ['a million cells', `${'a,'.repeat(16_000)}\n`.repeat(20), 'too_many_cells', 'filled cells'],
   ])('with %s is refused as a whole', async (_what, text, code, say) => {
     const { errors, annotated } = await check('july.csv', Buffer.from(text));
     expect([brief(errors), annotated]).toEqual([[`null null ${code}`], null]);
     expect(errors[0]?.message).toContain(say);
+  });
+
+  test('a dash and a quote in the code page of Windows are those', async () => {
+    const text = csv([cells({ irmNumber: 'A-1', billNo: 'B-1' })])
+      .replace('A-1', 'A\x961')
+      .replace('B-1', 'B\x921');
+    const { annotated } = await check('july.csv', windows(text));
+    expect(await back(annotated)).toMatchObject({ irmNumber: 'A–1', billNo: 'B’1' });
+  });
+
+  test('letters in two encodings are refused: one of them would change', async () => {
+    const file = Buffer.concat([Buffer.from(csv([TEXTS])), windows('\r\n"Café"')]);
+    expect(brief((await check('july.csv', file)).errors)).toEqual(['null null not_csv']);
+  });
+
+  test('a point that may stand between thousands is asked about', async () => {
+    const { errors } = await check('july.csv', Buffer.from(csv([cells({ mappedIRMAmountFCC: '8.000' })], ';')));
+    expect(brief(errors)).toEqual(['2 mappedIRMAmountFCC invalid_number']);
+    expect(errors[0]?.message).toContain('Write 8.00 or 8000');
+  });
+
+  test.each(['#N/A', '#REF!', '#######'])('%s is what a spreadsheet shows instead of a value', async (shown) => {
+    const { errors } = await check('july.csv', Buffer.from(csv([cells({ billNo: shown })])));
+    expect(brief(errors)).toEqual(['2 billNo error_value']);
+  });
+
+  test.each(["'00123", '12345.0'])('%s has what a program adds to a number', async (number) => {
+    const { warnings } = await check('july.csv', Buffer.from(csv([cells({ billNo: number })])));
+    expect(brief(warnings)).toEqual(['2 billNo added_characters']);
   });
 
   test('a title above the headers is what is wrong, not the length of the rows below it', async () => {

@@ -328,6 +328,35 @@ describe('rows', () => {
     ]);
   });
 
+  const rawSheet = (row: string, before = '', after = '') => {
+    const texts = (number: number, values: readonly string[]) =>
+      values.map((text, at) => `<c r="${columnLetter(at + 1)}${number}" t="inlineStr"><is><t>${text}</t></is></c>`);
+    const header = `<row r="1">${texts(1, HEADERS).join('')}</row>`;
+    const data = `<row r="2" ${row}>${texts(
+      2,
+      HEADERS.map((header) => (header === 'SB Cum Invoice Number' ? '1234567' : '')),
+    ).join('')}</row>`;
+    return zipOf(rawParts(`${before}<sheetData>${header}${data}</sheetData>${after}`));
+  };
+
+  test('a row without height and a column without width are hidden too', async () => {
+    const file = await rawSheet(
+      'ht="0" customHeight="1"',
+      '<cols><col min="3" max="3" width="0" customWidth="1"/></cols>',
+    );
+    const codes = brief((await readWorkbook(file)).findings);
+    expect(codes).toEqual(expect.arrayContaining(['null null hidden_columns', '2 null hidden_rows']));
+    const shown = await readWorkbook(await rawSheet('ht="10"', '<cols><col min="3" max="3" width="9"/></cols>'));
+    expect(brief(shown.findings).filter((finding) => finding.includes('hidden'))).toEqual([]);
+  });
+
+  test('headers under a merged cell are an error: nobody sees which column is which', async () => {
+    const { findings } = await readWorkbook(
+      await rawSheet('', '', '<mergeCells><mergeCell ref="B1:C1"/></mergeCells>'),
+    );
+    expect(brief(findings)).toContain('1 branchSlNo merged_cell');
+  });
+
   test('one hidden row is spoken of as one', async () => {
     const reading = await readWorkbook(await book([cells()], (sheet) => void (sheet.getRow(2).hidden = true)));
     expect(reading.findings.map(({ message }) => message)).toEqual([

@@ -50,6 +50,11 @@ function onOneLine(length: number, say: string): { fits: RegExp; say: string } {
 /** A long number as a spreadsheet shows and exports it in a narrow column. */
 const SHORTENED = /^\d(?:[.,]\d+)?E\+\d{1,3}$/i;
 
+/** What a formula without a result, or a column that is too narrow, leaves in a text. */
+const ERROR_VALUE = /^#(?:N\/A|REF!|VALUE!|NAME\?|DIV\/0!|NUM!|NULL!|SPILL!|CALC!|#+)$/i;
+/** What programs add to a value: the mark of a text, and the decimal of a whole number. */
+const ADDED = /^'|^\d+\.0$/;
+
 /** Purpose codes that the authority's published rules exclude from certificates. */
 const EXCLUDED_PURPOSES: ReadonlySet<string> = new Set(['P0101', 'P0108']);
 
@@ -145,6 +150,10 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
       'A spreadsheet shortened this number, and its last digits are lost. Format the cell as text and type the value again.';
     return [errorAt(row, field, 'lost_digits', invalidText(field, value, hint))];
   }
+  if (ERROR_VALUE.test(value.trim())) {
+    const hint = 'A spreadsheet shows this where it has no value to show. Write the value.';
+    return [errorAt(row, field, 'error_value', invalidText(field, value, hint))];
+  }
   if (field === 'sbCumInvoiceNumber' && !isPlainNumber(value)) {
     const message = `sbCumInvoiceNumber ${quoted(value)} has characters that are no letters A to Z, digits or signs of a plain keyboard, although they may look like them. Type it again.`;
     return [errorAt(row, field, 'document_characters', message)];
@@ -155,6 +164,9 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
     surrounding_blanks: value !== value.trim() && `${named} has blanks around it. Remove them.`,
     formula_text:
       valueReadsAsFormula(value) && `${named} reads as a formula in a spreadsheet. Check that it is the real value.`,
+    added_characters:
+      ADDED.test(value.trim()) &&
+      `${named} has an apostrophe before it, or .0 behind it, as a program adds. Remove that.`,
     unusual_form:
       form !== undefined &&
       (!form.fits.test(value.trim())

@@ -39,7 +39,8 @@ const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkat
  * A document is a company's number and date in comparable form; a company is its IEC, or a client without one. The
  * invoice list takes precedence over what rows state, and what a corrected row states counts until the day of its
  * correction. The certified amount is the sum of all certificates of the document that were issued by then, whoever
- * filed it. A cancelled one counts on no day, because the day of its cancellation is not known.
+ * filed it. A cancelled one counts on no day, because the day of its cancellation is not known. What a certificate in
+ * another currency covers cannot be said: it closes its document, which is listed apart.
  *
  * Nearly every past document is certified in full, so one pass over the rows leaves those out before anything is
  * sorted: rows whose own certificate covers the document's value, then documents whose certificates do, in one
@@ -93,7 +94,7 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
          ORDER BY f.made_at DESC LIMIT 1) r ON i.exporter_id IS NULL
      WHERE u.dated <= $3::date AND coalesce(i.exporter_id, r.exporter_id) IS NOT NULL),
   issued AS (
-    SELECT d.company, d.key, d.dated, d.value, c.amount, c.currency = d.currency AS same, c.on_day, c.ebrc_number
+    SELECT d.company, d.key, d.dated, d.value, c.amount, c.currency, c.currency = d.currency AS same, c.on_day, c.ebrc_number
       FROM documents d CROSS JOIN LATERAL (
         SELECT coalesce(c.amount, r.amount) AS amount, upper(coalesce(c.currency, r.currency)) AS currency, ${ON_DAY} AS on_day, c.ebrc_number
           FROM filing_rows r JOIN certificates c ON ${ROW_OF_CERTIFICATE}
@@ -103,15 +104,17 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
          WHERE c.mode = $1 AND c.iec = d.company AND c.document_key = d.key AND c.document_on = d.dated AND NOT ${CANCELLED} AND ${NOBODYS}
         OFFSET 0) c),
   running AS (
-    SELECT *, sum(amount) FILTER (WHERE same) OVER (PARTITION BY company, key, dated ORDER BY on_day, ebrc_number) >= value AS settled
+    SELECT *, NOT same OR sum(amount) FILTER (WHERE same) OVER (PARTITION BY company, key, dated ORDER BY on_day, ebrc_number) >= value AS settled
       FROM issued WHERE on_day <= $3::date),
   certified AS (
-    SELECT company, key, dated, coalesce(sum(amount) FILTER (WHERE same), 0) AS amount,
-           count(*) FILTER (WHERE NOT same)::int AS other, min(on_day) FILTER (WHERE settled) AS settled_on
-      FROM running GROUP BY company, key, dated),
+    SELECT company, key, dated, coalesce(sum(amount) FILTER (WHERE same), 0) AS amount, min(settled_on) AS settled_on,
+           string_agg(amount || ' ' || currency, ', ' ORDER BY currency) FILTER (WHERE NOT same) AS other
+      FROM (SELECT company, key, dated, same, currency, sum(amount) AS amount, min(on_day) FILTER (WHERE settled) AS settled_on
+              FROM running GROUP BY 1, 2, 3, 4, 5) paid
+     GROUP BY company, key, dated),
   due AS (
-    SELECT d.*, coalesce(c.amount, 0) AS certified, d.value - coalesce(c.amount, 0) AS outstanding, coalesce(c.other, 0) AS other,
-           c.settled_on, coalesce(d.due_override, (d.dated + make_interval(months => rule.months))::date) AS due_on,
+    SELECT d.*, coalesce(c.amount, 0) AS certified, d.value - coalesce(c.amount, 0) AS outstanding,
+           c.other, c.settled_on, coalesce(d.due_override, (d.dated + make_interval(months => rule.months))::date) AS due_on,
            CASE WHEN d.due_override IS NULL THEN rule.id ELSE 'agreed' END AS rule, rule.restricted_after
       FROM documents d LEFT JOIN certified c USING (company, key, dated)
       LEFT JOIN LATERAL (
@@ -120,7 +123,7 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
   ageing AS (
     SELECT u.*, e.name AS exporter, u.due_on - (SELECT to_date FROM scope) AS days_to_due,
            coalesce((SELECT to_date FROM scope) > (u.due_on + make_interval(months => u.restricted_after))::date, false) AS restricted
-      FROM due u JOIN exporters e USING (exporter_id) WHERE u.outstanding > 0 AND u.due_on IS NOT NULL)`;
+      FROM due u JOIN exporters e USING (exporter_id) WHERE u.outstanding > 0 AND u.other IS NULL AND u.due_on IS NOT NULL)`;
 
 export interface Ageing {
   totals: { documents: number; overdue: number; overYear: number; restricted: number };
@@ -138,13 +141,21 @@ export interface Ageing {
     currency: string;
     value: string;
     certified: string;
-    /** The number of certificates in another currency; their amounts are not added. */
-    otherCurrency: number;
     outstanding: string;
     dueOn: string;
     daysToDue: number;
     rule: string;
     restricted: boolean;
+  }[];
+  /** Closed by certificates in other currencies, whose amounts are no share of the value that can be computed. */
+  otherCurrency: {
+    exporter: string;
+    document: string;
+    documentDate: string;
+    currency: string;
+    value: string;
+    certified: string;
+    inOthers: string;
   }[];
 }
 
@@ -156,9 +167,13 @@ const LISTS: Readonly<Record<Exclude<keyof Ageing, 'totals'>, string>> = {
   byExporter: `SELECT exporter, ${BUCKET} AS bucket, currency, ${SUMS} FROM ageing GROUP BY 1, 2, 3 ORDER BY 1, 3`,
   trend: OPEN_BY_DAY,
   documents: `SELECT exporter, document, to_char(dated, 'YYYY-MM-DD') AS "documentDate", type, buyer, currency, value::text AS value,
-      certified::text AS certified, other AS "otherCurrency", outstanding::text AS outstanding,
+      certified::text AS certified, outstanding::text AS outstanding,
       to_char(due_on, 'YYYY-MM-DD') AS "dueOn", days_to_due AS "daysToDue", rule, restricted
       FROM ageing ORDER BY due_on, exporter, document LIMIT (SELECT row_limit FROM scope)`,
+  otherCurrency: `SELECT e.name AS exporter, document, to_char(dated, 'YYYY-MM-DD') AS "documentDate", currency, value::text AS value,
+      certified::text AS certified, other AS "inOthers"
+      FROM due JOIN exporters e USING (exporter_id) WHERE outstanding > 0 AND other IS NOT NULL
+      ORDER BY settled_on DESC, 1, document LIMIT (SELECT row_limit FROM scope)`,
 };
 
 const TOTALS = `SELECT count(*)::int AS documents, count(*) FILTER (WHERE days_to_due < 0)::int AS overdue,

@@ -61,7 +61,7 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
 
 /** The ageing as one group; the ageing report adds exporters and rules. */
 export function ageingGroup(ageing: Ageing, options: ReportOptions): Group {
-  const { totals, byCurrency, byBucket, trend, documents } = ageing;
+  const { totals, byCurrency, byBucket, trend, documents, otherCurrency } = ageing;
   const due = BUCKETS.flatMap(({ id, label }) =>
     byBucket.filter(({ bucket }) => bucket === id).map((sum) => ({ ...sum, label })),
   );
@@ -69,7 +69,7 @@ export function ageingGroup(ageing: Ageing, options: ReportOptions): Group {
     id: 'ageing',
     title: 'Realisation ageing',
     definition:
-      'Documents (from filed rows and from imported invoices) whose value is more than the certificates issued for them by the end of the day, by the days left until their proceeds have to be realised. The period follows from the dated rules in force on that day, or from the due date in the invoice list.',
+      'Documents (from filed rows and from imported invoices) whose value is more than the certificates issued for them by the end of the day, by the days left until their proceeds have to be realised. The period follows from the dated rules in force on that day, or from the due date in the invoice list. A certificate in another currency closes its document.',
     figures: [
       figure('documents', 'Open documents', totals.documents),
       figure('overdue', 'Overdue', totals.overdue, 'count', totals.overdue > 0),
@@ -96,13 +96,27 @@ export function ageingGroup(ageing: Ageing, options: ReportOptions): Group {
         ['Currency', 'text', (document) => document.currency],
         ['Value', 'money', (document) => document.value],
         ['Certified', 'money', (document) => document.certified],
-        ['Certificates in other currencies', 'count', (document) => document.otherCurrency],
         ['Outstanding', 'money', (document) => document.outstanding],
         ['Due', 'day', (document) => document.dueOn],
         ['Days to due', 'count', (document) => document.daysToDue],
         ['Rule', 'text', (document) => document.rule],
         ['Advance or LC only', 'text', (document) => (document.restricted ? 'yes' : '')],
       ]),
+      table(
+        'other_currency',
+        'Closed by certificates in another currency: check that all is paid',
+        otherCurrency,
+        options,
+        [
+          ['Document', 'text', (document) => document.document],
+          ['Date', 'day', (document) => document.documentDate],
+          ['Exporter', 'text', (document) => document.exporter],
+          ['Currency', 'text', (document) => document.currency],
+          ['Value', 'money', (document) => document.value],
+          ['Certified', 'money', (document) => document.certified],
+          ['In other currencies', 'text', (document) => document.inOthers],
+        ],
+      ),
     ],
   };
 }

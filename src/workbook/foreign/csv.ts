@@ -4,17 +4,24 @@ import { columnOfHeader } from '../../domain/rules/columns';
 import { listed } from '../../domain/rules/value-messages';
 import { LAST_COLUMN } from '../sheet/addresses';
 import { escapedText } from '../ooxml/xml-edit';
-import { oversized, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
-import { xlsxOf } from './xls';
+import { decodedWhole } from '../ooxml/xml-reader';
+import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
+import { LONGEST_TEXT, xlsxOf } from './xls';
 
 /** CSV as .xlsx: every value is a text cell, in the row in which a spreadsheet shows it. */
 export function xlsxOfCsv(file: Buffer, limits: Pick<WorkbookLimits, 'cells'>): Buffer {
-  const rows = recordsOf(textOf(file), limits);
+  const rows = recordsOf(textOf(file).replace(/^\ufeff/, ''), limits);
   refuseShifted(rows);
-  const cells = rows.map((row) => row.map((text) => (text === '' ? null : escapedText(text))));
+  const cells = rows.map((row, at) => row.map((text) => (text === '' ? null : cellText(text, at + 1))));
   const book = utils.book_new();
   utils.book_append_sheet(book, utils.aoa_to_sheet(cells, { dense: true }), 'CSV');
   return xlsxOf(book);
+}
+
+function cellText(text: string, row: number): string {
+  const escaped = escapedText(text);
+  if (escaped.length > LONGEST_TEXT) throw tooLong(`A cell of row ${row}`);
+  return escaped;
 }
 
 /** Excel writes UTF-8 with a mark, UTF-16, or the code page of Windows; other programs UTF-8 without a mark. */
@@ -24,11 +31,16 @@ function textOf(file: Buffer): string {
   try {
     text = new TextDecoder(utf16 ? 'utf-16le' : 'utf-8', { fatal: true }).decode(file);
   } catch {
-    text = new TextDecoder('windows-1252').decode(file);
+    if (LETTER_OF_UTF8.test(file.toString('latin1')))
+      throw notCsv('The letters of the file are in two encodings, of which one would change them');
+    text = decodedWhole(new TextDecoder('windows-1252'), file);
   }
   if (text.includes('\u0000')) throw notCsv('The file is no text');
   return text;
 }
+
+/** What no text in the code page of Windows has, such as a small letter behind a capital one with an accent. */
+const LETTER_OF_UTF8 = /[\u00c2-\u00df][\u0080-\u00bf]|[\u00e0-\u00ef][\u0080-\u00bf]{2}/;
 
 function recordsOf(text: string, limits: Pick<WorkbookLimits, 'cells'>): string[][] {
   let cells = 0;
@@ -42,7 +54,10 @@ function recordsOf(text: string, limits: Pick<WorkbookLimits, 'cells'>): string[
     return record;
   };
   try {
-    return parse(text, { delimiter: separatorOf(text), relax_column_count: true, on_record: count });
+    // Excel hides a first line that names the separator, and counts rows without it.
+    const [line = '', named] = SEPARATOR_LINE.exec(text) ?? [];
+    const records = text.slice(line.length);
+    return parse(records, { delimiter: named ?? separatorOf(records), relax_column_count: true, on_record: count });
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     throw notCsv(`Near line ${String(error.lines)} a quotation mark opens or closes in the wrong place`);
@@ -52,14 +67,17 @@ function recordsOf(text: string, limits: Pick<WorkbookLimits, 'cells'>): string[
 /** More than the headers have. */
 const HEADER_LENGTH = 20_000;
 
+const SEPARATORS = [',', ';', '\t'];
+const SEPARATOR_LINE = /^sep=([,;\t])(?:\r\n|\n|\r)/i;
+
 /** The sign that separates more of the headers. */
 function separatorOf(text: string): string {
   const [header = ''] = text
     .slice(0, HEADER_LENGTH)
     .replace(/"(?:[^"]|"")*"/g, '')
     .split(/[\r\n]/, 1);
-  const [commas, semicolons] = [',', ';'].map((sign) => header.split(sign).length);
-  return (semicolons ?? 0) > (commas ?? 0) ? ';' : ',';
+  const count = (sign: string) => header.split(sign).length;
+  return SEPARATORS.reduce((most, sign) => (count(sign) > count(most) ? sign : most));
 }
 
 /** A value with the separator in it, such as 8,000.50 without quotation marks, moves those behind it. */

@@ -11,7 +11,7 @@ const containers = CFB as {
 const formats = SSF as { get_table: () => Record<string, string> };
 
 /** The most characters of a cell, escapes included, that the library writes. */
-const LONGEST_TEXT = 32_767;
+export const LONGEST_TEXT = 32_767;
 
 /** A format that shows nothing, so that a number whose own format is unknown is refused instead of guessed. */
 const UNKNOWN_FORMAT = ';;;';

@@ -99,8 +99,12 @@ function* textPieces(bytes: Buffer): Generator<string> {
 /** Decodes an XML part. Invalid bytes are refused, because letters of a bill number could become others. */
 export function decodeXml(bytes: Buffer): string {
   const decoder = decoderOf(bytes);
-  return decode(() => decoder.decode(bytes));
+  return decode(() => decodedWhole(decoder, bytes));
 }
+
+/** Decodes in two steps, because Node.js 20 to 24 decode Windows-1252 in one as Latin-1, without dashes and quotes. */
+export const decodedWhole = (decoder: ReturnType<typeof decoderOf>, bytes: Buffer): string =>
+  decoder.decode(bytes, { stream: true }) + decoder.decode();
 
 function decoderOf(bytes: Buffer) {
   return decode(() => new TextDecoder(encodingOf(bytes), { fatal: true }));

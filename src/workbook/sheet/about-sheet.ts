@@ -5,7 +5,7 @@ import { listed, quoted } from '../../domain/rules/value-messages';
 import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { columnLetter, placeOf } from './addresses';
 import { textsOf } from './filled-rows';
-import { readHeaders, type OwnColumn } from './headers';
+import { readHeaders, type ColumnAt, type OwnColumn } from './headers';
 import type { openWorkbook } from './open-workbook';
 import { SheetRows } from './sheet-rows';
 
@@ -97,6 +97,17 @@ export class MergedCells {
       const [[top, left], [bottom, right]] = [placeOf(first), placeOf(last)];
       return { left, top, right, bottom };
     });
+  }
+
+  /** Headers that a merged range covers: a person does not see which column is which. */
+  headers(columns: Iterable<ColumnAt>): Finding[] {
+    const hintOf = this.hintsOf(1);
+    return [...columns]
+      .filter(({ index }) => hintOf(index) !== undefined)
+      .map(({ column: { field }, letter, header }) => {
+        const message = `The header ${quoted(header)} is not shown: cells of row 1 are merged. Unmerge them, with one header in each column.`;
+        return { ...errorAt(1, field, 'merged_cell', message), column: letter };
+      });
   }
 
   /** A row's hints: what to do about a covered cell, by column; undefined if the cell is not covered. */

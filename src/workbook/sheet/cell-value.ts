@@ -25,6 +25,9 @@ type Filled = Exclude<CellContent, { kind: 'blank' }>;
 /** Numbers written as text: digits, and for amounts a decimal point. */
 const NUMBERS = { integer: /^\d+$/, amount: /^\d+(\.\d+)?$/ } as const;
 
+/** `8.000` is eight thousand where a comma stands before decimals; nobody writes a third decimal that is 0. */
+const THOUSANDS_OR_DECIMALS = /^[1-9]\d{0,2}\.\d\d0$/;
+
 /** A longer number has already lost its last digits in a number cell. */
 const EXACT_LIMIT = 1e15;
 
@@ -80,6 +83,10 @@ function numberValue(field: string, content: Filled, form: RegExp): CellValue {
   const { text } = content;
   const type = field === 'uploadType' ? uploadTypeNamed(text) : undefined;
   if (type !== undefined) return refuse(`Write ${type}, the code of ${UPLOAD_TYPES[type]}.`);
+  if (THOUSANDS_OR_DECIMALS.test(text)) {
+    const [whole = '', decimals = ''] = text.split('.');
+    return refuse(`Write ${whole}.${decimals.slice(0, 2)} or ${whole}${decimals}: the point may be either.`);
+  }
   if (form.test(text)) {
     const value = Number(text);
     return canonicalAmount(value) === canonicalAmount(text)
@@ -106,7 +113,7 @@ function dateValue(field: string, content: Filled): CellValue {
   // A time of day may fall on another day in another time zone, so no date is suggested.
   const meant = text.includes(':') ? null : filingDateFromAnything(text);
   if (meant !== null) return refuse(`Write ${dayFirst(meant)}.`);
-  if (SHORT_DATE.test(text)) return refuse(shortDateHint(text));
+  if (SHORT_DATE.test(text) && parsed.reason !== 'impossible') return refuse(shortDateHint(text));
   if (content.kind === 'number' && content.value > 20_000 && content.value < 80_000)
     return refuse('The number looks like a date that lost its format. Format the cell as a date.');
   return refuse(parsed.reason === 'impossible' ? 'The calendar has no such day; the day comes first.' : undefined);

@@ -55,8 +55,9 @@ export class SheetRows {
     this.reading.hiddenColumns.some(([first, last]) => column >= first && column <= last);
 }
 
-const isHidden = (attributes: Readonly<Record<string, string>>): boolean =>
-  /^(?:1|true|on)$/.test(attributes['hidden'] ?? '');
+/** @param size name of the height or width: what has none is not shown either */
+const isHidden = (attributes: Readonly<Record<string, string>>, size: 'ht' | 'width'): boolean =>
+  /^(?:1|true|on)$/.test(attributes['hidden'] ?? '') || Number(attributes[size] ?? Number.NaN) === 0;
 
 class RowHandler {
   readonly merged: string[] = [];
@@ -95,7 +96,7 @@ class RowHandler {
       case 'part':
         if (name === 'sheetData' && this.depth === 2) this.place = 'rows';
         else if (name === 'mergeCell') this.addMerged(attributes['ref'] ?? '');
-        else if (name === 'col' && isHidden(attributes) && this.hiddenColumns.length < LAST_COLUMN)
+        else if (name === 'col' && isHidden(attributes, 'width') && this.hiddenColumns.length < LAST_COLUMN)
           this.hiddenColumns.push([Number(attributes['min']), Number(attributes['max'])]);
         return;
       case 'rows':
@@ -166,7 +167,7 @@ class RowHandler {
     const given = attributes['r'];
     const number = given === undefined ? this.row.number + 1 : /^\d{1,7}$/.test(given) ? Number(given) : 0;
     if (number < 1 || number > LAST_ROW) throw damaged(number, 0);
-    this.row = { number, hidden: isHidden(attributes), cells: [] };
+    this.row = { number, hidden: isHidden(attributes, 'ht'), cells: [] };
     this.column = 0;
     this.columns = undefined;
     this.place = 'row';

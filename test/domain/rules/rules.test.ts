@@ -55,6 +55,8 @@ describe('rules of one row', () => {
     [{ billNo: '-2+3+cmd' }, 'warning 2 billNo formula_text'],
     [{ billNo: 'A\u0000' }, 'error 2 billNo control_character'],
     [{ billNo: 'A\ud800' }, 'error 2 billNo control_character'],
+    [{ billNo: '#N/A' }, 'error 2 billNo error_value'],
+    [{ billNo: '12345.0' }, 'warning 2 billNo added_characters'],
     [{ billNo: ' A1' }, 'warning 2 billNo surrounding_blanks'],
     [{ irmNumber: '1.23457E+14' }, 'error 2 irmNumber lost_digits'],
     [{ isVostro: 'Y' }, 'warning 2 isVostro vostro_type_missing'],
