@@ -177,7 +177,7 @@ export function checkContract(pool: pg.Pool, mode: Mode, included: Quota): Promi
 
 const MIN_FREE_BYTES = 500 * 1024 * 1024;
 
-/** Checks for the ledger's own store, writable, with free space or (S3) the conditional writes that count sends. */
+/** Checks for the ledger's own store, writable, with free space or (S3) the conditional writes that keep a name from being taken twice. */
 export async function documentsCheck(root: string, pool: pg.Pool | null): Promise<CheckResult> {
   // If the ledger or the store cannot be read, other checks report it.
   const problem = pool && (await otherStore(pool, createDocumentStore({ root }), root).catch(() => null));
@@ -194,7 +194,7 @@ export async function documentsCheck(root: string, pool: pg.Pool | null): Promis
     const free = Number(bavail) * Number(bsize);
     const room = `${Math.round(free / 1024 / 1024)} MB free in ${root}`;
     return free < MIN_FREE_BYTES
-      ? wrong('documents', room, 'Free some space: nothing is sent while the disk is full.')
+      ? wrong('documents', room, 'Free some space: bulk uploads and PDFs wait while the disk is full.')
       : fine('documents', room);
   });
 }
