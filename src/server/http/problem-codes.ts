@@ -48,6 +48,7 @@ const OF_WORKBOOKS = [
   ...['no_header', 'merged_cell', 'no_rows', 'hidden_sheet', 'missing_column', 'duplicate_header', 'repeated_header'],
   ...[
     'total_row',
+    'shown_rounded',
     'time_of_day',
     'macros',
     'external_links',
