@@ -20,7 +20,15 @@ const OF_CONTENT = [
     'invalid_uuid',
     'unknown_upload_type',
   ],
-  ...['too_many_decimals', 'control_character', 'text_too_long', 'lost_digits', 'document_characters', 'too_much_text'],
+  ...[
+    'too_many_decimals',
+    'control_character',
+    'text_too_long',
+    'lost_digits',
+    'error_value',
+    'document_characters',
+    'too_much_text',
+  ],
   ...[
     'too_many_rows',
     'upload_type_differs',
