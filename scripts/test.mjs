@@ -43,6 +43,7 @@ const LONG = [
   'test/scenes/operators.test.ts',
   'test/scenes/status-lists.test.ts',
   'test/server/examples.test.ts',
+  'test/server/pages/file.test.ts',
   'test/server/pages/outcome.test.ts',
   'test/worker/deployment.test.ts',
 ];

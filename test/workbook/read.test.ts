@@ -277,6 +277,23 @@ describe('numbers, flags and text', () => {
     expect(await formatted('mappedIRMAmountFCC', value, format)).toBe(expected);
   });
 
+  test.each<[number, string, string[]]>([
+    [7999.5, '0', ['2 mappedIRMAmountFCC shown_rounded']],
+    [7999.5, '#,##0', ['2 mappedIRMAmountFCC shown_rounded']],
+    [7999.5, '"USD" #,##0_);[Red](#,##0)', ['2 mappedIRMAmountFCC shown_rounded']],
+    [10.25, '0.0', ['2 mappedIRMAmountFCC shown_rounded']],
+    [10.25, '0.0#', []],
+    [10.25, '#,##0.00', []],
+    [10.25, '0.00E+00', []],
+    [8000, '0', []],
+  ])('an amount that the cell shows rounded warns: %p as %s', async (value, format, expected) => {
+    const file = await book([cells({ mappedIRMAmountFCC: value })], (sheet) => {
+      sheet.getCell(2, columnIndex('mappedIRMAmountFCC')).numFmt = format;
+    });
+    const { unchecked, findings } = await readWorkbook(file);
+    expect([unchecked[0]?.mapping.mappedIRMAmountFCC, brief(findings)]).toEqual([value, expected]);
+  });
+
   test('a formula that gives an empty text is an empty cell', async () => {
     const formula = { formula: 'IF(A2="","",A2)', result: '' };
     const read = await readOne({ gstinInvoiceNumber: formula });

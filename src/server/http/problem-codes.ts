@@ -20,7 +20,15 @@ const OF_CONTENT = [
     'invalid_uuid',
     'unknown_upload_type',
   ],
-  ...['too_many_decimals', 'control_character', 'text_too_long', 'lost_digits', 'document_characters', 'too_much_text'],
+  ...[
+    'too_many_decimals',
+    'control_character',
+    'text_too_long',
+    'lost_digits',
+    'error_value',
+    'document_characters',
+    'too_much_text',
+  ],
   ...[
     'too_many_rows',
     'upload_type_differs',
@@ -48,6 +56,7 @@ const OF_WORKBOOKS = [
   ...['no_header', 'merged_cell', 'no_rows', 'hidden_sheet', 'missing_column', 'duplicate_header', 'repeated_header'],
   ...[
     'total_row',
+    'shown_rounded',
     'time_of_day',
     'macros',
     'external_links',

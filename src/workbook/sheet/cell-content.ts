@@ -101,13 +101,13 @@ function numberContent(data: string, format: NumberFormat, date1904: boolean): C
   const value = Number(data);
   if (!Number.isFinite(value) || !NUMBER.test(data))
     return { kind: 'unusable', shown: data, hint: 'The cell holds no number. Write the value again.' };
-  const { shows, zeros } = format(value);
+  const { shows, ...digits } = format(value);
   if (shows === 'date') return dateContent(value, date1904);
   if (shows === 'else') return { kind: 'unusable', shown: String(value), hint: SHOWS_ELSE };
   // Spreadsheets calculate with and show 15 digits. Without rounding, a formula's stored 1234.5600000000001 would have
   // too many decimals for an amount.
   const exact = Number.isSafeInteger(value) ? value : Number(value.toPrecision(15));
-  return { kind: 'number', value: exact, zeros, shows };
+  return { kind: 'number', value: exact, shows, ...digits };
 }
 
 /** A date cell stored as an ISO date instead of a day count. */

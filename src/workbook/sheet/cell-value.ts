@@ -76,7 +76,7 @@ function numberValue(field: string, content: Filled, form: RegExp): CellValue {
     code: 'invalid_number',
     message: invalidNumber(field, shown(content), hint),
   });
-  if (content.kind === 'number') return { value: content.value };
+  if (content.kind === 'number') return { value: content.value, ...roundedWarning(field, content) };
   if (content.kind === 'unusable') return refuse(content.hint);
   if (content.kind === 'date') return refuse('The cell is formatted as a date. Format it as a number.');
   if (content.kind !== 'text') return refuse();
@@ -96,6 +96,17 @@ function numberValue(field: string, content: Filled, form: RegExp): CellValue {
   const plain = text.replace(/^[A-Za-z]{3}(?=[\s\d])|[A-Za-z]{3}$|[₹$€£]|^Rs\.?/gi, '').trim();
   const digits = withoutGrouping(plain);
   return refuse(form.test(digits) && digits !== text ? `Write ${digits}.` : undefined);
+}
+
+function roundedWarning(
+  field: string,
+  { value, decimals }: Extract<Filled, { kind: 'number' }>,
+): { warning?: Problem } {
+  const exact = canonicalAmount(value);
+  if (decimals === undefined || (exact.split('.')[1] ?? '').length <= decimals) return {};
+  const to = decimals === 0 ? 'a whole number' : `${decimals} decimals`;
+  const message = `${field} is ${exact}, which the cell shows rounded to ${to}. ${exact} is filed: if that is wrong, write the amount again.`;
+  return { warning: { code: 'shown_rounded', message } };
 }
 
 function dateValue(field: string, content: Filled): CellValue {

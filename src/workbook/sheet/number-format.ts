@@ -10,6 +10,8 @@ export interface ShownNumber {
   shows: 'value' | 'digits' | 'decorated' | 'date' | 'else';
   /** Digits that a format such as `0000000` shows at least, by leading zeros that the number lacks; otherwise 0. */
   zeros: number;
+  /** To how many decimals it is rounded; absent: to none. */
+  decimals?: number;
 }
 
 export type NumberFormat = (value: number) => ShownNumber;
@@ -37,6 +39,12 @@ const BUILT_IN_ELSE = [
   [45, 47],
 ] as const;
 
+/** Built-in formats that round: `0`, `#,##0` and currencies without decimals, and those with two. */
+const BUILT_IN_DECIMALS: ReadonlyMap<number, number> = new Map([
+  ...[1, 3, 5, 6, 37, 38, 41, 42].map((id) => [id, 0] as const),
+  ...[2, 4, 7, 8, 39, 40, 43, 44].map((id) => [id, 2] as const),
+]);
+
 /** A cell's number format by its style index, from the workbook's styles part. @throws WorkbookRefused */
 export function readNumberFormats(styles: Buffer, limits: WorkbookLimits): (style: number) => NumberFormat {
   const codes = new Map<number, NumberFormat>();
@@ -62,7 +70,9 @@ function builtIn(id: number): NumberFormat {
     ranges.some(([from, to]) => id >= from && id <= to);
   if (isOneOf(BUILT_IN_DATES)) return () => DATE;
   if (isOneOf(BUILT_IN_ELSE)) return () => ELSE;
-  return id === 0 || id === 49 ? GENERAL : () => DIGITS;
+  if (id === 0 || id === 49) return GENERAL;
+  const decimals = BUILT_IN_DECIMALS.get(id);
+  return () => (decimals === undefined ? DIGITS : { ...DIGITS, decimals });
 }
 
 /** One of the sections of a format, which are for different numbers. */
@@ -112,8 +122,10 @@ function shownBy({ codes, before, places, after }: Section, value: number): Show
   const changesSign = value > 0 && (NEGATIVE.before.test(before) || NEGATIVE.after.test(after));
   if (isTime || isScaled || !hasPlace || isAnother || changesSign || MULTIPLIES.test(`${before} ${after}`)) return ELSE;
   const zeros = (places.split('.')[0] ?? '').replace(/[g,]/g, '').replace(/^[#?]+/, '').length;
-  if (/[^\s,]/.test(before + after)) return { shows: 'decorated', zeros };
-  return /[0#?]/.test(placed) ? { shows: 'digits', zeros } : VALUE;
+  const rounds = /[0#?]/.test(placed) && !/E[+-]/i.test(codes);
+  const decimals = rounds ? { decimals: (places.split('.')[1] ?? '').length } : {};
+  if (/[^\s,]/.test(before + after)) return { shows: 'decorated', zeros, ...decimals };
+  return /[0#?]/.test(placed) ? { shows: 'digits', zeros, ...decimals } : VALUE;
 }
 
 function readSections(code: string): Section[] {
