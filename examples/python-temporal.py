@@ -1,4 +1,4 @@
-"""Files by starting a workflow, without the HTTP API. Python 3.9, `pip install temporalio cryptography`."""
+"""Files by starting a workflow, without the HTTP API. Python 3.10, `pip install temporalio cryptography`."""
 import asyncio, base64, hashlib, json, os, pathlib, time, urllib.parse
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from temporalio.api.common.v1 import Payload

@@ -1,6 +1,6 @@
 // A Client Script of the DocType Payment Entry, for its form.
 const DECLARATION = __(
-  'You declare that the remittance, the documents and the amounts of this payment are true and that no other bank certificate was taken for them. File it with the authority?',
+  'You declare (decalarationFlag Y) that the rows are true and complete, that each remittance was received for the document of its row, and that nothing of it is certified already. The wording stands at the authority’s portal; the exporter answers for it. Declare, and file?',
 );
 
 frappe.ui.form.on('Payment Entry', {

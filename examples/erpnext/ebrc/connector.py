@@ -74,11 +74,10 @@ def told(status, content):
         return f"The address of ebrc answered {status}. {AGAIN}"
     lines = [problem["detail"]]
     for error in problem.get("errors", []):
-        where = ", ".join(str(error[key]) for key in ("field",) if error.get(key))
-        at = f"Row {error['row']}" if error.get("row") else ""
-        lines.append(": ".join(filter(None, [", ".join(filter(None, [at, where])), error["message"]])))
-    busy = status in (429, 503)
-    lines.append(ADVICE.get(code) or (AGAIN if busy else WHO_RUNS if status >= 500 else "Change it and click again."))
+        where = [f"row {error['row']}" if error.get("row") else "", error.get("field") or ""]
+        lines.append(": ".join(filter(None, [", ".join(filter(None, where)), error["message"]])))
+    later = AGAIN if status in (429, 503) else WHO_RUNS if status >= 500 else "Change it and click again."
+    lines.append(ADVICE.get(code, later))
     if problem.get("request_id"):
         lines.append(f"({code}, request {problem['request_id']})")
     return "\n".join(dict.fromkeys(filter(None, lines)))

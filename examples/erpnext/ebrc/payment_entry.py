@@ -59,7 +59,8 @@ class Books:
 
     @contextmanager
     def locked(self, reference):
-        """Until the end of the request's transaction: a second one waits, and sees what the first has attached."""
+        """Until the transaction ends. It begins here: a second one waits, then sees what the first has attached."""
+        frappe.db.commit()
         frappe.db.get_value(DOCTYPE, reference, "name", for_update=True)
         yield
 
