@@ -119,7 +119,7 @@ def row_of(serial, irm, invoice, amount, port_code):
     same = ("irmIfscCode", "irmAdCode", "irmNumber", "irmDt", "irmFCC", "irmPurposeCode")
     return {
         "serialNo": serial, "uploadType": 101 if bill else 103, "branchSlNo": 0, **{name: irm[name] for name in same},
-        "irmRemitAmtFCC": float(irm["irmRemitAmtFCC"]), "sbCumInvoiceNumber": bill or invoice["name"],
+        "irmRemitAmtFCC": float(irm["irmRemitAmtFCC"] or 0), "sbCumInvoiceNumber": bill or invoice["name"],
         "sbCumInvoiceDate": str(invoice["shipping_bill_date"] if bill else invoice["posting_date"]),
         "portCode": invoice.get("port_code") or port_code, "billNo": invoice["name"],
         "sbCumInvoiceFCC": invoice["currency"], "sbCumInvoiceValueinFCC": round(float(invoice["grand_total"]), 2),
@@ -134,7 +134,7 @@ def verified(secrets, headers, body, now=None):
     try:
         sent = int(headers["webhook-timestamp"])
         given = headers["webhook-signature"].encode().split()
-        signed = f"{headers['webhook-id']}.{sent}.".encode() + body
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     except (KeyError, ValueError):
         return False
     own = []

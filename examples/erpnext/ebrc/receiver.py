@@ -54,7 +54,7 @@ def application(api, books, secrets):
     def answer(environ, start_response):
         length = int(environ.get("CONTENT_LENGTH") or 0)
         status, text = 413, "Too large."
-        if length <= MAX_BYTES:
+        if 0 <= length <= MAX_BYTES:
             body = environ["wsgi.input"].read(length)
             headers = {key[5:].lower().replace("_", "-"): value for key, value in environ.items() if key.startswith("HTTP_")}
             status, text = connector.receive(api, books, secrets, headers, body)
