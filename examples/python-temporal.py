@@ -1,5 +1,5 @@
 """Files by starting a workflow, without the HTTP API. Python 3.10, `pip install temporalio cryptography`."""
-import asyncio, base64, hashlib, json, os, pathlib, time, urllib.parse
+import asyncio, base64, hashlib, json, os, pathlib, sys, time, urllib.parse
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
@@ -13,15 +13,15 @@ REF = os.environ.get("REF", f"PYT-{int(time.time())}")
 
 
 class Codec(PayloadCodec):
-    """What `ebrc keys payload` prints: keys, the current one first. docs/callers.md has the format."""
+    """Of what `ebrc keys payload` prints, the current key first; without keys plain text. docs/callers.md has the format."""
 
     def __init__(self, keys):
-        pairs = [key.strip().split(":", 1) for key in keys.split(",")]
+        pairs = [key.strip().split(":", 1) for key in keys.split(",") if key.strip()]
         self.keys = {name: AESGCM(base64.b64decode(key)) for name, key in pairs}
-        self.current = pairs[0][0]
+        self.current = next(iter(self.keys), None)
 
     async def encode(self, payloads):
-        return [self.encrypted(payload) for payload in payloads]
+        return [self.encrypted(payload) for payload in payloads] if self.keys else list(payloads)
 
     async def decode(self, payloads):
         return [self.decrypted(payload) for payload in payloads]
@@ -42,10 +42,9 @@ class Codec(PayloadCodec):
 
 
 async def connected():
-    keys = os.environ.get("EBRC_PAYLOAD_KEY")
-    converter = DataConverter.default if not keys else DataConverter(
-        payload_codec=Codec(keys), failure_converter_class=DefaultFailureConverterWithEncodedAttributes)
-    print("payloads", "encrypted" if keys else "in plain text")
+    codec = Codec(os.environ.get("EBRC_PAYLOAD_KEY", ""))
+    print("payloads", "encrypted" if codec.keys else "in plain text")
+    converter = DataConverter(payload_codec=codec, failure_converter_class=DefaultFailureConverterWithEncodedAttributes)
     return await Client.connect(os.environ.get("TEMPORAL_ADDRESS", "127.0.0.1:7233"),
                                 namespace=os.environ.get("TEMPORAL_NAMESPACE", "default"), data_converter=converter)
 
@@ -92,3 +91,5 @@ async def main():
 
 if __name__ == "__main__":
     asyncio.run(main())
+    sys.stdout.flush()
+    os._exit(0)  # temporalio's threads can abort Python on its way out (temporalio/sdk-python issue 300)

@@ -173,7 +173,7 @@ class Webhook(unittest.TestCase):
         shown = json.loads(files["shown.json"])
         [number] = shown["numbers"]
         self.assertEqual(files[f"{number}.pdf"][:5], b"%PDF-")
-        self.assertRegex(files["comments.txt"].decode(), "(?s)ebrc correct.*KVR/26-27/0118: .*ERR36")
+        self.assertRegex(files["comments.txt"].decode(), "(?s)correct them.*KVR/26-27/0118: .*ERR36")
         for body in (ended, ended, *self.events(connector.ABOUT_FILINGS)):
             self.assertEqual(self.post(own, body, signed(body, OLD))[0], 200)
         self.assertEqual(self.files(), files)

@@ -26,7 +26,7 @@ interface Operation {
 
 const recorded = JSON.parse(readFileSync(join(FOLDER, 'recorded.json'), 'utf8')) as Record<string, Exchange[]>;
 const paths = description.paths as unknown as Record<string, Record<string, Operation>>;
-const validator = new Ajv2020({ strict: false }).addSchema({ ...description, $id: 'urn:openapi' });
+const validator = new Ajv2020({ strict: false }).addSchema({ ...description, $id: 'urn:ebrc:openapi' });
 
 /** What the description says of a path that was asked for. */
 function described({ method, path }: Exchange): Operation {
@@ -40,7 +40,7 @@ function described({ method, path }: Exchange): Operation {
 
 /** A schema of the description, whose references are those of the whole. */
 const inDescription = (schema: object) =>
-  JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"urn:openapi#/')) as object;
+  JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"urn:ebrc:openapi#/')) as object;
 
 it.each(Object.entries(recorded))('has answers of today’s HTTP API: %s', (_name, exchanges) => {
   for (const exchange of exchanges) {

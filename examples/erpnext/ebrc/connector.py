@@ -72,7 +72,7 @@ def told(status, content):
         code = problem["code"]
     except (ValueError, KeyError, TypeError):  # not from ebrc, but from something between
         return f"The address of ebrc answered {status}. {AGAIN}"
-    lines = [problem["detail"]]
+    lines = [] if problem.get("errors") else [problem["detail"]]
     for error in problem.get("errors", []):
         where = [f"row {error['row']}" if error.get("row") else "", error.get("field") or ""]
         lines.append(": ".join(filter(None, [", ".join(filter(None, where)), error["message"]])))
