@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import Ajv2020 from 'ajv/dist/2020';
+import addFormats from 'ajv-formats';
 import description from '../../schemas/openapi.json';
 import { cleanEnvironment } from '../support/command-line';
 
@@ -26,7 +27,7 @@ interface Operation {
 
 const recorded = JSON.parse(readFileSync(join(FOLDER, 'recorded.json'), 'utf8')) as Record<string, Exchange[]>;
 const paths = description.paths as unknown as Record<string, Record<string, Operation>>;
-const validator = new Ajv2020({ strict: false }).addSchema({ ...description, $id: 'urn:ebrc:openapi' });
+const validator = addFormats(new Ajv2020({ strict: false })).addSchema({ ...description, $id: 'urn:ebrc:openapi' });
 
 /** What the description says of a path that was asked for. */
 function described({ method, path }: Exchange): Operation {
