@@ -1,15 +1,18 @@
 /** The programs of examples/ do what their README says, each whose tools are on this machine, against real servers. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../../dev/free-port';
 import { relayEvents } from '../../src/ledger/events';
 import { deliverWebhooks } from '../../src/worker/webhooks/deliver';
 import { createWebhookSender } from '../../src/worker/webhooks/send';
 import { closeAfterAll } from '../support/closing';
 import { cleanEnvironment } from '../support/command-line';
 import { testFolder } from '../support/folder';
-import { onboard, useDoorStage } from './door-stage';
+import { eventually } from '../support/processes';
+import { messageOf, onboard, useDoorStage } from './door-stage';
 
 const run = promisify(execFile);
 const ROOT = join(__dirname, '..', '..');
@@ -76,9 +79,82 @@ it.each(PROGRAMS)('$file does what a back office does', async ({ file, tools, co
   expect(readFileSync(join(folder, `${ref}.pdf`), 'latin1')).toMatch(/^%PDF-/u);
 });
 
+const imports = (...modules: string[]) =>
+  run('python3', ['-c', `import ${modules.join(', ')}`]).then(
+    () => true,
+    () => false,
+  );
+
+it('python-temporal.py files once, however often it starts, and says so of other content', async () => {
+  if (!(await imports('temporalio', 'cryptography'))) {
+    process.stderr.write('python-temporal.py was not run: python3 has no temporalio, or no cryptography.\n');
+    return;
+  }
+  const program = join(ROOT, 'examples', 'python-temporal.py');
+  const env = cleanEnvironment({
+    TEMPORAL_ADDRESS: stage.temporal.address,
+    TEMPORAL_NAMESPACE: stage.temporal.namespace,
+    EBRC_TASK_QUEUE: stage.worker.taskQueue,
+    REF: 'EX-TEMPORAL',
+  });
+  const { stdout } = await run('python3', [program], { env });
+  expect(stdout).toMatch(/^ended certified F\w+ \['\S+'\]$/mu);
+  expect(stdout).toMatch(/^again certified filed once \S+$/mu);
+  expect(stdout).toMatch(/^other content refused \['reference_taken'\] F\w+$/mu);
+  const { rows } = await stage.ledger.pool.query(`SELECT count(*)::int FROM filings WHERE reference = 'EX-TEMPORAL'`);
+  expect(rows).toEqual([{ count: 1 }]);
+  const { stdout: opened } = await run('python3', ['-c', OPENS_THE_EXAMPLE, program, join(ROOT, 'schemas')], { env });
+  expect(opened.trim()).toBe('{"reference":"JULY"} True');
+});
+
+/** Decrypts the payload of the documentation, and one that the program itself encrypted. */
+const OPENS_THE_EXAMPLE = `
+import base64, importlib.util, json, pathlib, sys
+sys.dont_write_bytecode = True
+spec = importlib.util.spec_from_file_location("program", sys.argv[1])
+program = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(program)
+example = json.loads(pathlib.Path(sys.argv[2], "payload-codec.example.json").read_text())
+codec = program.Codec(example["payloadKey"])
+of = example["encoded"]
+metadata = {name: base64.b64decode(value) for name, value in of["metadata"].items()}
+opened = codec.decrypted(program.Payload(metadata=metadata, data=base64.b64decode(of["data"])))
+print(opened.data.decode(), codec.decrypted(codec.encrypted(opened)) == opened)
+`;
+
+it('the receiver of erpnext/ brings number and PDF to a payment while its secret is rotated', async () => {
+  if (!has('python3')) {
+    process.stderr.write('The receiver of erpnext/ was not run: python3 is missing.\n');
+    return;
+  }
+  const port = await freePort();
+  const added = await stage.ask<{ webhookId: string; secret: string }>('POST', '/v1/webhooks', {
+    json: { url: `http://127.0.0.1:${port}/` },
+  });
+  const env = {
+    ...cleanEnvironment({ EBRC: stage.url, TOKEN: token, PORT: String(port), FOLDER: join(folder, 'books') }),
+    ...{ WEBHOOK_SECRETS: added.body.secret, PREFIX: 'PAY/', PYTHONDONTWRITEBYTECODE: '1' },
+  };
+  const receiver = spawn('python3', ['-um', 'ebrc.receiver'], { cwd: join(ROOT, 'examples', 'erpnext'), env });
+  try {
+    await once(receiver.stdout, 'data');
+    await stage.ask('POST', `/v1/webhooks/${added.body.webhookId}/rotate`, { json: {} });
+    const message = await messageOf(stage, 'EX-PAY');
+    const json = { exporter: 'accounts@kaveri.example', reference: 'PAY/7', message };
+    expect((await stage.ask('POST', '/v1/filings', { json })).status).toBe(201);
+    const books = join(folder, 'books', 'payment PAY%2F7');
+    await eventually(() => existsSync(books) && readdirSync(books).some((name) => name.endsWith('.pdf')), 60_000);
+    const { numbers } = JSON.parse(readFileSync(join(books, 'shown.json'), 'utf8')) as { numbers: string[] };
+    expect(readFileSync(join(books, `${numbers[0]}.pdf`), 'latin1')).toMatch(/^%PDF-/u);
+  } finally {
+    receiver.kill();
+    await stage.ask('DELETE', `/v1/webhooks/${added.body.webhookId}`);
+  }
+});
+
 it('has a line of the README for each program', () => {
   const readme = readFileSync(join(ROOT, 'examples', 'README.md'), 'utf8');
   const programs = readdirSync(join(ROOT, 'examples')).filter((name) => /\.(sh|py|go|java|ts)$/u.test(name));
-  expect(programs.sort()).toEqual(PROGRAMS.map(({ file }) => file).sort());
+  expect(programs.sort()).toEqual([...PROGRAMS.map(({ file }) => file), 'python-temporal.py'].sort());
   for (const file of programs) expect(readme).toContain(`examples/${file}`);
 });
