@@ -111,6 +111,7 @@ describe('a configuration that works', () => {
         connectionOptions: expect.objectContaining({ address: '127.0.0.1:7233' }),
       },
       taskQueue: 'ebrc',
+      pages: false,
       webhookHosts: [],
       cachedWorkflows: 50,
       documents: resolve('documents'),

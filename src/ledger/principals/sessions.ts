@@ -29,7 +29,7 @@ export async function openSession(db: Queryable, secret: string, { token }: { to
   );
 }
 
-/** Opens a session of a person of the identity provider. @param signedInAt when it last asked who this is; null: unknown */
+/** Opens a session of a person whom the identity provider last asked at `signedInAt` who this is; null: unknown. */
 export async function openSessionAtProvider(
   db: Queryable,
   secret: string,

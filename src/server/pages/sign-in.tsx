@@ -32,7 +32,7 @@ const SignInPage = ({ form, next, problem, provider }: SignInProps): JSX.Element
     <main id="main" tabindex="-1">
       <h1>Sign in</h1>
       {problem !== null && <Alert title={problem} />}
-      {provider && (
+      {provider !== null && (
         <p>
           <Link href={`${provider.start}?${new URLSearchParams({ next }).toString()}`} text={AT_PROVIDER} button />
         </p>

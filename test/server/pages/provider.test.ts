@@ -109,7 +109,11 @@ describe('a sign-in at the provider', () => {
           'eve',
         ])
       ).rows.length;
-    const refused = async (name: string, text: string, send: (browser: Browser, back: string) => Promise<string>) => {
+    const refused = async (
+      name: string,
+      text: string,
+      send: (browser: Browser, back: string) => string | Promise<string>,
+    ) => {
       const browser = createBrowser(url, PROXY);
       const { to } = await browser.open('/sign-in/provider');
       const back = await idp.visitor().visit(to!, { who: 'eve' });
@@ -123,9 +127,9 @@ describe('a sign-in at the provider', () => {
       at.searchParams.set(part, value);
       return `${at.pathname}${at.search}`;
     };
-    await refused('another state', failed, async (_browser, back) => swap(back, 'state', 'x'.repeat(43)));
-    await refused('another issuer', failed, async (_browser, back) => swap(back, 'iss', 'http://127.0.0.1:1'));
-    await refused('another browser', unknown, async (browser, back) => {
+    await refused('another state', failed, (_browser, back) => swap(back, 'state', 'x'.repeat(43)));
+    await refused('another issuer', failed, (_browser, back) => swap(back, 'iss', 'http://127.0.0.1:1'));
+    await refused('another browser', unknown, (browser, back) => {
       browser.cookies.clear();
       return back;
     });
