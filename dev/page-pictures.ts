@@ -13,7 +13,7 @@ interface Scene {
 }
 
 const LOOKS = [
-  { suffix: '', viewport: { width: 1_280, height: 900 }, dark: false },
+  { suffix: '', viewport: { width: 1_280, height: 800 }, dark: false },
   { suffix: '-phone', viewport: { width: 390, height: 844 }, dark: false },
 ] as const;
 const DARK = { suffix: '-dark', viewport: LOOKS[0].viewport, dark: true } as const;
