@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runProgram } from '../src/starter/cli/program';
 import { demoInvoice, demoMessage, type DemoIrm } from './demo-message';
 import { startLocal, type Local } from './local';
+import { takePagePictures } from './page-pictures';
 import { takePictures } from './report-pictures';
 
 const FOLDER = join(__dirname, '..', '.state', 'pictures');
@@ -41,6 +42,8 @@ async function main(): Promise<void> {
     const titles = ['The template', 'The workbook with the authority’s answers'];
     const pages = books.map((book, index) => `=== ${titles[index]}\n\n${book}`);
     await writeFile(join(PICTURES, 'workbooks.txt'), inPlace(pages.join('\n\n')));
+    const { mistaken } = scene;
+    await takePagePictures({ door: local.door, exporter: MERIDIAN, mistaken, asked: 'KVR-LOST', folder: PICTURES });
     await takePictures({ daily: scene.daily, ageing: scene.ageing, folder: PICTURES });
     log(`written to ${PICTURES}`);
   } finally {
@@ -106,7 +109,7 @@ async function play(local: Local, log: (message: string) => void) {
     ['findings'],
     ['certificates'],
   ];
-  return { commands, template, marked: annotated, daily, ageing };
+  return { commands, template, mistaken, marked: annotated, daily, ageing };
 }
 
 /** What a command prints on a terminal of this width, or through pipes (null). */

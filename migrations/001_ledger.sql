@@ -201,6 +201,9 @@ CREATE TABLE principals (
   mode         text NOT NULL CHECK (mode IN ('test', 'live')),
   name         text NOT NULL,
   name_key     text NOT NULL CHECK (name_key <> ''),
+  -- Of a person who signs in at the company's identity provider (OpenID Connect): who this is there.
+  issuer       text,
+  subject      text,
   is_system    boolean NOT NULL DEFAULT false,
   roles        text[] NOT NULL CHECK (roles <@ ARRAY['viewer', 'maker', 'checker', 'admin'] AND cardinality(roles) > 0),
   -- Lower-cased ids of the exporters that it may see; null for all.
@@ -208,9 +211,11 @@ CREATE TABLE principals (
   expires_at   timestamptz,
   removed_at   timestamptz,
   created_at   timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT checkers_are_persons CHECK (NOT (is_system AND 'checker' = ANY(roles)))
+  CONSTRAINT checkers_are_persons CHECK (NOT (is_system AND 'checker' = ANY(roles))),
+  CONSTRAINT subject_of_issuer CHECK ((issuer IS NULL) = (subject IS NULL))
 );
 CREATE UNIQUE INDEX principals_name ON principals (mode, name_key);
+CREATE UNIQUE INDEX principals_subject ON principals (mode, issuer, subject);
 
 -- Tokens of principals, stored as SHA-256 only, because 256 random bits need no slower hash. A rotated token ends after
 -- a day.
@@ -222,11 +227,12 @@ CREATE TABLE principal_tokens (
 );
 CREATE INDEX principal_tokens_principal ON principal_tokens (principal_id);
 
--- Sign-ins at the pages. A session ends with the token that opened it. Its secret is stored as SHA-256 only.
+-- Sign-ins at the pages. A session ends with the token that opened it; without one it was opened at the identity
+-- provider. Its secret is stored as SHA-256 only.
 CREATE TABLE sessions (
   session_hash bytea PRIMARY KEY CHECK (octet_length(session_hash) = 32),
   principal_id uuid NOT NULL REFERENCES principals,
-  token_hash   bytea NOT NULL REFERENCES principal_tokens ON DELETE CASCADE,
+  token_hash   bytea REFERENCES principal_tokens ON DELETE CASCADE,
   -- When the person last signed in, which a decision asks for again after some minutes.
   signed_in_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   ends_at      timestamptz NOT NULL
@@ -1066,13 +1072,31 @@ CREATE FUNCTION discard_submission(p_secret_ref text) RETURNS boolean LANGUAGE s
   SELECT EXISTS (SELECT FROM gone)
 $$;
 
-REVOKE EXECUTE ON FUNCTION remove_old_rows(integer), discard_submission(text) FROM PUBLIC;
+-- The person of an identity provider, with the roles that it gives now; made at the first sign-in. Null: the person was
+-- removed here, or another principal has the name. Who has a token only is never changed by it.
+CREATE FUNCTION person_of_provider(p_mode text, p_issuer text, p_subject text, p_name text, p_name_key text, p_roles text[])
+RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+  v_id uuid;
+BEGIN
+  UPDATE principals SET roles = p_roles
+   WHERE mode = p_mode AND issuer = p_issuer AND subject = p_subject AND removed_at IS NULL AND NOT is_system
+   RETURNING principal_id INTO v_id;
+  IF v_id IS NULL AND p_issuer IS NOT NULL AND p_subject IS NOT NULL THEN
+    INSERT INTO principals (mode, issuer, subject, name, name_key, roles)
+    VALUES (p_mode, p_issuer, p_subject, p_name, p_name_key, p_roles) ON CONFLICT DO NOTHING RETURNING principal_id INTO v_id;
+  END IF;
+  RETURN v_id;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION remove_old_rows(integer), discard_submission(text), person_of_provider(text, text, text, text, text, text[]) FROM PUBLIC;
 -- They read the ledger's own tables, and no temporary ones of a login.
 DO $$
 DECLARE
   v_function text;
 BEGIN
-  FOREACH v_function IN ARRAY ARRAY['policy_needs_record()', 'needs_decision()', 'remove_old_rows(integer)', 'discard_submission(text)'] LOOP
+  FOREACH v_function IN ARRAY ARRAY['policy_needs_record()', 'needs_decision()', 'remove_old_rows(integer)', 'discard_submission(text)',
+    'person_of_provider(text, text, text, text, text, text[])'] LOOP
     EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', v_function, current_schema());
   END LOOP;
 END
@@ -1210,7 +1234,7 @@ BEGIN
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA %s TO ebrc_serve', v_schema);
     EXECUTE format('REVOKE SELECT ON %1$s.vault_secrets FROM ebrc_serve', v_schema);
     EXECUTE format('GRANT INSERT ON %1$s.audit_events, %1$s.decisions, %1$s.events, %1$s.filing_inputs, %1$s.policy_changes, %1$s.vault_secrets TO ebrc_serve', v_schema);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %1$s.discard_submission(text) TO ebrc_serve', v_schema);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %1$s.discard_submission(text), %1$s.person_of_provider(text, text, text, text, text, text[]) TO ebrc_serve', v_schema);
     EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %1$s.sessions TO ebrc_serve', v_schema);
     -- The same content handed in again.
     EXECUTE format('GRANT UPDATE (warnings, created_at) ON %1$s.filing_inputs TO ebrc_serve', v_schema);

@@ -14,6 +14,8 @@ import {
   readTraces,
   readApi,
   readExtraction,
+  readProvider,
+  type ProviderSettings,
   readMode,
   readTuning,
 } from './sections';
@@ -56,6 +58,8 @@ export interface Config {
   /** Where `ebrc serve` listens, and whether it serves pages there. */
   http: ListenAddress;
   pages: boolean;
+  /** The identity provider at which people sign in to the pages; absent: with tokens alone. */
+  provider?: ProviderSettings;
   /** Hosts that webhooks may be sent to although their addresses are private. */
   webhookHosts: readonly string[];
   /** Addresses that serve metrics and health; absent: not served. */
@@ -115,6 +119,8 @@ const READERS = {
   quota: ({ read }) => readQuota(read),
   token: ({ read }) => ({ token: read.optional('EBRC_TOKEN') }),
   http: ({ read }) => ({ http: read.required('EBRC_HTTP'), pages: read.optional('EBRC_PAGES') ?? false }),
+  // Workers have no pages, and not the secret.
+  provider: ({ read, whole }) => (whole ? {} : readProvider(read)),
   webhooks: ({ read }) => ({ webhookHosts: read.optional('EBRC_WEBHOOK_HOSTS') ?? [] }),
   observability: ({ read }) => ({ observability: readObservability(read) }),
   traces: ({ read }) => readTraces(read),

@@ -190,6 +190,31 @@ export function readTuning(read: Reader) {
   return { httpTimeoutMs: read.required('EBRC_HTTP_TIMEOUT'), rateWindowMs: read.required('EBRC_RATE_WINDOW') };
 }
 
+/** An identity provider (OpenID Connect), and where it sends people back to. */
+export interface ProviderSettings {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  /** The claim with the roles. */
+  roleClaim: string;
+  /** Where people open the pages, without a trailing slash. */
+  pagesUrl: string;
+}
+
+export function readProvider(read: Reader) {
+  const issuer = read.optional('EBRC_OIDC_ISSUER');
+  if (!read.isSet('EBRC_OIDC_ISSUER')) return {};
+  const missing = (what: string) => `is missing, but EBRC_OIDC_ISSUER is set; allowed: ${what}`;
+  const provider = {
+    issuer,
+    clientId: read.required('EBRC_OIDC_CLIENT_ID', missing('what the identity provider calls this service')),
+    clientSecret: read.required('EBRC_OIDC_CLIENT_SECRET', missing('what the identity provider gave for this service')),
+    roleClaim: read.required('EBRC_OIDC_ROLE_CLAIM'),
+    pagesUrl: read.required('EBRC_PAGES_URL', missing('the address at which people open the pages, https://HOST')),
+  };
+  return { provider };
+}
+
 export function readExtraction(read: Reader) {
   const extractionMapping = read.optional('EBRC_EXTRACTION_MAPPING');
   if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return { extractionMapping };

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { parseListenAddress, type ListenAddress } from './listen-address';
+import { isLoopbackHost, parseListenAddress, type ListenAddress } from './listen-address';
 import { isS3, parseS3Location, S3_FORM } from '../documents/s3-location';
 import { DURATION_FORM, formatDuration, parseDuration } from '../domain/dates';
 import type { Mode } from '../domain/names';
@@ -43,6 +43,23 @@ export const webAddress = z.string().transform((text, context) => {
   const url = httpUrl(text);
   return typeof url === 'string' ? wrong(context, url) : url.href.replace(/\/$/, '');
 });
+
+/** An issuer of OpenID Connect, exactly as it names itself: over TLS beyond this machine. */
+export const issuer = z.string().transform((text, context) => {
+  const url = httpUrl(text);
+  if (typeof url === 'string') return wrong(context, url);
+  return isTls(url) ? text : wrong(context, `"${text}" is not encrypted; allowed: an https address`);
+});
+
+/** Where people open the pages: an address without a path, over TLS beyond this machine. Removes a trailing slash. */
+export const pagesUrl = z.string().transform((text, context) => {
+  const url = httpUrl(text);
+  if (typeof url === 'string') return wrong(context, url);
+  if (url.pathname === '/' && isTls(url)) return url.origin;
+  return wrong(context, `"${text}" cannot be used; allowed: https://HOST, without a path`);
+});
+
+const isTls = ({ protocol, hostname }: URL): boolean => protocol === 'https:' || isLoopbackHost(hostname);
 
 /** The parsed address, or what is wrong with it. */
 function httpUrl(text: string): URL | string {
@@ -160,6 +177,11 @@ export const databasePool = wholeNumber(6, 100);
 export const quota = wholeNumber(1, 1_000_000_000);
 
 export const cachedWorkflows = wholeNumber(CONCURRENT_WORKFLOW_TASKS, 100_000);
+
+/** The name of a claim, which may be an address. */
+export const claim = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,200}$/, 'cannot be used; allowed: 1 to 200 letters, digits and signs without blanks');
 
 /** A short ASCII text without white space. */
 export const word = z

@@ -1,6 +1,7 @@
 /** Principals of the HTTP API and their roles. */
 import type { Mode } from './names';
 import { comparableText } from './identity';
+import { isAsItLooks } from './text';
 
 /** `maker` checks, files, corrects and abandons; `checker` approves, resolves and abandons. Every role may read. */
 export const ROLES = ['viewer', 'maker', 'checker', 'admin'] as const;
@@ -44,3 +45,9 @@ export function personKey(name: unknown): string {
   while (end > start && PUNCTUATION.test(characters[end - 1] ?? '')) end -= 1;
   return comparableText(characters.slice(start, end).join(''));
 }
+
+export const MAX_NAME_LENGTH = 100;
+
+/** Whether a text can name a principal: nobody takes it for another name, and it is one. */
+export const isName = (text: string): boolean =>
+  text.length <= MAX_NAME_LENGTH && isAsItLooks(text) && personKey(text) !== '';

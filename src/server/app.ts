@@ -9,6 +9,7 @@ import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import type { ProviderSettings } from '../config/sections';
 import { createAddressLimit } from './access/address-limit';
 import type { Gate } from './access/gate';
 import { MAX_BODY_BYTES, parseJsonBody } from './http/body';
@@ -48,8 +49,9 @@ const MAX_PARAM_LENGTH = 2_000;
 /** Creates the application, which does not listen yet. */
 export async function createApp(
   door: Door,
-  { gate, logger, bounds, pages = false }: { gate: Gate; logger: Logger; bounds: Bounds; pages?: boolean },
+  options: { gate: Gate; logger: Logger; bounds: Bounds; pages?: boolean; provider?: ProviderSettings },
 ): Promise<FastifyInstance> {
+  const { gate, logger, bounds, pages = false } = options;
   const app = bareApp(bounds);
   boundConnections(app, bounds);
   handleErrors(app, gate, logger);
@@ -92,7 +94,7 @@ export async function createApp(
   );
   if (pages) {
     const { addPages } = await import('./pages/pages.js');
-    await addPages(app, { door, gate, allowance, bounds, logger });
+    await addPages(app, { ...options, door, allowance });
   }
   addHealthRoutes(app, { door, metrics, isSaturated: () => isSaturated() });
   addDescription(app);

@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { hostForUrl, type ListenAddress } from '../config/listen-address';
+import type { ProviderSettings } from '../config/sections';
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import { createAuditTrail } from './access/audit';
 import { createGate, createTemporalWatch, type Gate } from './access/gate';
@@ -32,8 +33,10 @@ export async function startDoor(options: {
   bounds?: Partial<Bounds>;
   /** Whether pages for people are served too. */
   pages?: boolean;
+  /** Where people sign in to the pages, besides with tokens. */
+  provider?: ProviderSettings;
 }) {
-  const { deps, logger, address, pages } = options;
+  const { deps, logger, address, pages, provider } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
   const { pool, mode } = deps;
   let stopping = false;
@@ -42,7 +45,7 @@ export async function startDoor(options: {
   const watch = createFilingWatch({ pool });
   const feed = createFeedWatch({ pool });
   const door: Door = { deps, filings: createFilingReader(deps), watch, feed, isStopping: () => stopping };
-  const app = await createApp(door, { gate, logger, bounds, pages });
+  const app = await createApp(door, { gate, logger, bounds, pages, provider });
   await app.listen({ host: address.host, port: address.port });
   app.server.maxConnections = bounds.connections;
   const { port } = app.server.address() as AddressInfo;

@@ -1,7 +1,6 @@
 import type pg from 'pg';
-import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
+import { isName, MAX_NAME_LENGTH, ROLES, type Principal, type Role } from '../domain/principal';
 import type { Mode } from '../domain/names';
-import { isAsItLooks } from '../domain/text';
 import { exporterNames } from '../ledger/exporters/exporters';
 import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
@@ -14,8 +13,6 @@ export type PrincipalView = ReturnType<typeof principalView>;
 
 /** A principal with its new token, which is shown only once. */
 export type PrincipalWithToken = PrincipalView & { token: string };
-
-const MAX_NAME_LENGTH = 100;
 
 /** Adds a principal and its token. @throws UsageError for an invalid name or role; RefusedError if the name is taken */
 export async function addPrincipal(
@@ -116,7 +113,7 @@ function recordUse(db: Queryable, { mode, principalId }: Principal, { action, by
 function checkedName(text: string): string {
   const name = text.trim();
   const allowed = `allowed: 1 to ${MAX_NAME_LENGTH} visible characters of one alphabet in a word, with a letter or a digit among them`;
-  if (name.length > MAX_NAME_LENGTH || !isAsItLooks(name) || personKey(name) === '') {
+  if (!isName(name)) {
     throw new UsageError(`${JSON.stringify(name.slice(0, MAX_NAME_LENGTH))} cannot name a principal; ${allowed}.`);
   }
   return name;

@@ -173,6 +173,11 @@ it('passes every variable of .env.example, secrets as files, each to who needs i
   const others: Record<string, string> = {
     EBRC_HTTP: 'door',
     EBRC_PAGES: 'door',
+    EBRC_PAGES_URL: 'door',
+    EBRC_OIDC_ISSUER: 'door',
+    EBRC_OIDC_CLIENT_ID: 'door',
+    EBRC_OIDC_CLIENT_SECRET: 'door',
+    EBRC_OIDC_ROLE_CLAIM: 'door',
     EBRC_TOKEN: 'ebrc-production',
     EBRC_CODEC_TOKEN: 'ebrc-production',
   };

@@ -142,13 +142,15 @@ it('starts with a configuration that it takes, and gives the keys of the service
   expect(keysOf('ebrc-worker')).toEqual(own);
   expect(keysOf('ebrc-worker', true)).toEqual(['EBRC_EXTRACTION_KEY', ...ofTemporal]);
   expect(keysOf('ebrc-door')).toEqual(['DATABASE_URL_SERVE', 'EBRC_PAYLOAD_KEY']);
-  expect(keysOf('ebrc-door', true)).toEqual(ofTemporal);
+  expect(keysOf('ebrc-door', true)).toEqual(['EBRC_OIDC_CLIENT_SECRET', ...ofTemporal]);
   expect([keysOf('ebrc-migrate'), keysOf('ebrc-migrate', true)]).toEqual([['DATABASE_URL_OWNER'], []]);
   // What the overlay says of them is where they are.
   const told = [
     ...readProject(`${FOLDER}/overlays/production/kustomization.yaml`).matchAll(/\/run\/secrets\/ebrc\/([\w.-]+)/g),
   ];
-  expect(new Set(told.map(([, key]) => key))).toEqual(new Set(['EBRC_EXTRACTION_KEY', ...ofTemporal]));
+  expect(new Set(told.map(([, key]) => key))).toEqual(
+    new Set(['EBRC_EXTRACTION_KEY', 'EBRC_OIDC_CLIENT_SECRET', ...ofTemporal]),
+  );
   for (const name of ['ebrc-worker', 'ebrc-door', 'ebrc-migrate', 'ebrc-sandbox']) {
     expect(podOf(name)).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
     for (const { securityContext } of podOf(name).containers) {

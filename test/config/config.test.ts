@@ -112,6 +112,7 @@ describe('a configuration that works', () => {
         connectionOptions: expect.objectContaining({ address: '127.0.0.1:7233' }),
       },
       taskQueue: 'ebrc',
+      pages: false,
       webhookHosts: [],
       cachedWorkflows: 50,
       documents: resolve('documents'),
@@ -181,6 +182,40 @@ describe('a configuration that works', () => {
   });
 });
 
+const PROVIDER = {
+  EBRC_OIDC_ISSUER: 'https://id.example/realms/office/',
+  EBRC_OIDC_CLIENT_ID: 'ebrc',
+  EBRC_PAGES_URL: 'https://ebrc.example/',
+};
+
+describe('an identity provider', () => {
+  const secret = { EBRC_OIDC_CLIENT_SECRET: 'client' };
+
+  it('is what ebrc serve reads, as its issuer is written, and workers do not', () => {
+    expect(loadConfig({ ...PROVIDER, ...secret }, { need: ['provider'] }).provider).toEqual({
+      ...{ issuer: 'https://id.example/realms/office/', clientId: 'ebrc', clientSecret: 'client' },
+      ...{ roleClaim: 'ebrc_roles', pagesUrl: 'https://ebrc.example' },
+    });
+    const { EBRC_OIDC_ISSUER: _, ...without } = PROVIDER;
+    expect(loadConfig(without, { need: ['provider'] })).toEqual({ warnings: [] });
+    expect(
+      loadConfig({ ...LEAST, ...PROVIDER, EBRC_OIDC_CLIENT_SECRET_FILE: '/nonexistent' }).provider,
+    ).toBeUndefined();
+  });
+
+  it.each([
+    ['EBRC_OIDC_CLIENT_ID', ''],
+    ['EBRC_OIDC_CLIENT_SECRET', ''],
+    ['EBRC_PAGES_URL', ''],
+    ['EBRC_PAGES_URL', 'http://ebrc.example'],
+    ['EBRC_PAGES_URL', 'https://ebrc.example/pages'],
+    ['EBRC_OIDC_ISSUER', 'http://id.example'],
+    ['EBRC_OIDC_ISSUER', 'id.example'],
+  ])('is refused with %s=%s', (name, value) => {
+    expectProblem(name, /allowed: /u, { ...PROVIDER, ...secret, [name]: value }, ['provider']);
+  });
+});
+
 describe('a secret in a file', () => {
   const secretFile = (name: string, text: string, mode = 0o600) => {
     writeFileSync(join(folder, name), text, { mode });
@@ -194,9 +229,13 @@ describe('a secret in a file', () => {
     EBRC_PAYLOAD_KEY: `p1:${OLD_KEY}`,
     EBRC_TOKEN: `ebrc_test_${'a'.repeat(43)}`,
     EBRC_CODEC_TOKEN: 'codec',
+    EBRC_OIDC_CLIENT_SECRET: 'client',
     TEMPORAL_API_KEY: 'cloud',
   };
-  const others = { HOME: '/nonexistent', EBRC_API_URL: LEAST.EBRC_API_URL, EBRC_EXTRACTION_URL: 'https://x.example' };
+  const others = {
+    ...{ HOME: '/nonexistent', EBRC_API_URL: LEAST.EBRC_API_URL, EBRC_EXTRACTION_URL: 'https://x.example' },
+    ...PROVIDER,
+  };
 
   it('is read for every secret, as if it were the value', () => {
     const secret = Object.entries(VARIABLES).flatMap(([name, variable]) => ('secret' in variable ? [name] : []));
@@ -206,11 +245,13 @@ describe('a secret in a file', () => {
     );
     const config = loadConfig({ ...others, ...files });
     expect(config).toEqual(loadConfig({ ...others, ...SECRETS }));
+    expect(loadConfig({ ...others, ...files }, { need: ['provider'] }).provider?.clientSecret).toBe('client');
     expect(config.temporal.connectionOptions).toMatchObject({ apiKey: 'cloud', tls: true });
     expect(databaseOfEnvironment(files)).toBe(LEAST.DATABASE_URL);
     for (const [name, text] of Object.entries(SECRETS)) {
       const both = { ...others, ...files, [name]: text };
-      expectProblem(`${name}_FILE`, `is set, and so is ${name}; allowed: one of them`, both);
+      const need: Section[] | undefined = name === 'EBRC_OIDC_CLIENT_SECRET' ? ['provider'] : undefined;
+      expectProblem(`${name}_FILE`, `is set, and so is ${name}; allowed: one of them`, both, need);
     }
   });
 

@@ -7,6 +7,7 @@ import { setApprovalPolicy } from '../../src/ledger/exporters/policy';
 import { openFinding } from '../../src/ledger/findings';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool, withTransaction } from '../../src/ledger/pool';
+import { addPrincipal, findPrincipal, principalOfProvider } from '../../src/ledger/principals/principals';
 import { removeOldRows } from '../../src/ledger/retention';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import { openLedger } from '../../src/starter/connect';
@@ -59,6 +60,7 @@ it('allows a worker its work, but no change of the schema or of evidence', async
     ...KEPT.map((table) => `DELETE FROM ${table}`),
     ...KEPT.map((table) => `TRUNCATE ${table}`),
     "INSERT INTO principals (mode, name, name_key, roles) VALUES ('test', 'm', 'm', '{admin}')",
+    "SELECT person_of_provider('test', 'https://id.example', 'm', 'm', 'm', '{admin}')",
     ...["events SET type = 'x'", "audit_events SET action = 'x'"].map((change) => `UPDATE ${change}`),
     'CREATE TABLE mine (x int)',
   ];
@@ -190,6 +192,36 @@ describe('the login of the HTTP API', () => {
     await expect(pool.query('UPDATE findings SET acknowledged_at = now()')).rejects.toThrow(
       'violates check constraint',
     );
+  });
+
+  it('makes persons of an identity provider, and changes no other principal', async () => {
+    const principal = { mode: 'test', isSystem: false, exporters: null, expiresAt: null } as const;
+    const asha = await addPrincipal(database.pool, { ...principal, name: 'asha', roles: ['viewer'] });
+    const person = { issuer: 'https://id.example', subject: 'u-1', roles: ['admin'] } as const;
+    expect(await principalOfProvider(pool, 'test', { ...person, names: ['Asha'] })).toBeNull();
+    const made = await principalOfProvider(pool, 'test', { ...person, names: ['Asha', 'Asha 2'] });
+    expect(made).toMatchObject({ name: 'Asha 2', roles: ['admin'], isSystem: false });
+    const others = [
+      { ...person, issuer: 'https://other.example' },
+      { ...person, subject: 'u-2' },
+    ];
+    for (const [nth, other] of others.entries())
+      expect((await principalOfProvider(pool, 'test', { ...other, names: [`Other ${nth}`] }))?.principalId).not.toBe(
+        made?.principalId,
+      );
+    for (const [issuer, subject] of [
+      [null, null],
+      ['x', null],
+    ])
+      expect(
+        (
+          await pool.query("SELECT person_of_provider('test', $1, $2, 'asha', 'asha', '{admin}') AS id", [
+            issuer,
+            subject,
+          ])
+        ).rows,
+      ).toEqual([{ id: null }]);
+    expect(await findPrincipal(database.pool, 'test', 'asha')).toEqual(asha);
   });
 
   it('hands in a password, and takes back only one whose reference it knows', async () => {

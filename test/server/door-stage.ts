@@ -45,7 +45,7 @@ interface Asked {
 
 /** A real door, with real servers, a worker and a sandbox behind it. */
 export type DoorStage = Awaited<ReturnType<typeof openDoorStage>>;
-type DoorOptions = Pick<Parameters<typeof startDoor>[0], 'bounds' | 'pages'>;
+type DoorOptions = Pick<Parameters<typeof startDoor>[0], 'bounds' | 'pages' | 'provider'>;
 
 export const KAVERI = {
   name: 'Kaveri Softworks',
@@ -95,6 +95,7 @@ async function openDoorStage(more: Partial<WorkerSettings>) {
       logger,
       address,
       pages: options.pages,
+      provider: options.provider,
       // The worker and the sandbox share the event loop of this process, and may block it.
       bounds: { eventLoopDelayMs: 0, ...options.bounds },
     });

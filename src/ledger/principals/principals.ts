@@ -116,6 +116,39 @@ export async function principalOfToken(db: Queryable, mode: Mode, token: string)
   return rows[0] ?? null;
 }
 
+/** Who signs in at an identity provider, and the names that it may have here: the first that is free, for good. */
+export interface PersonOfProvider {
+  issuer: string;
+  subject: string;
+  names: readonly string[];
+  roles: readonly Role[];
+}
+
+/** The person's principal, made at the first sign-in, with the roles of now. Null: it was removed, or has ended. */
+export async function principalOfProvider(
+  db: Queryable,
+  mode: Mode,
+  { issuer, subject, names, roles }: PersonOfProvider,
+): Promise<Principal | null> {
+  for (const name of names) {
+    const { rows } = await db.query<{ id: string | null }>('SELECT person_of_provider($1, $2, $3, $4, $5, $6) AS id', [
+      ...[mode, issuer, subject, name, personKey(name), roles],
+    ]);
+    const id = rows[0]?.id ?? null;
+    if (id !== null) return principalById(db, id);
+  }
+  return null;
+}
+
+async function principalById(db: Queryable, principalId: string): Promise<Principal | null> {
+  const { rows } = await db.query<Principal>(
+    `SELECT ${PRINCIPAL_COLUMNS} FROM principals p
+      WHERE principal_id = $1 AND removed_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    [principalId],
+  );
+  return rows[0] ?? null;
+}
+
 const SUBJECT_BYTES = 300;
 
 export interface AuditEvent {

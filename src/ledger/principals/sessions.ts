@@ -1,4 +1,4 @@
-/** Sign-ins at the pages. A session ends with the token that opened it; only the hash of its secret is kept. */
+/** Sign-ins at the pages, with a token or at an identity provider. Only the hash of a session's secret is kept. */
 import { createHash } from 'node:crypto';
 import type { Mode } from '../../domain/names';
 import type { Principal } from '../../domain/principal';
@@ -10,6 +10,8 @@ export interface Session {
   principal: Principal;
   /** Signed in within the last minutes, so that a decision is not made at a screen that somebody left. */
   fresh: boolean;
+  /** Opened at the identity provider, where the person signs in again. */
+  atProvider: boolean;
 }
 
 const FRESH = "interval '15 minutes'";
@@ -27,6 +29,20 @@ export async function openSession(db: Queryable, secret: string, { token }: { to
   );
 }
 
+/** Opens a session of a person whom the identity provider last asked at `signedInAt` who this is; null: unknown. */
+export async function openSessionAtProvider(
+  db: Queryable,
+  secret: string,
+  { principalId, signedInAt }: { principalId: string; signedInAt: Date | null },
+): Promise<void> {
+  await db.query(
+    `WITH gone AS (DELETE FROM sessions WHERE ends_at < clock_timestamp())
+     INSERT INTO sessions (session_hash, principal_id, signed_in_at, ends_at)
+     VALUES ($1, $2, coalesce(least($3, clock_timestamp()), '-infinity'), clock_timestamp() + ${LASTS})`,
+    [hashOf(secret), principalId, signedInAt],
+  );
+}
+
 /** SQL: sessions `s` that are valid now, with their principals `p`; $1 their hashes, $2 the mode. */
 const VALID = `FROM sessions s JOIN principals p USING (principal_id) LEFT JOIN principal_tokens t ON t.token_hash = s.token_hash
   WHERE s.session_hash = ANY($1::bytea[]) AND p.mode = $2 AND p.removed_at IS NULL AND s.ends_at > clock_timestamp()
@@ -34,13 +50,13 @@ const VALID = `FROM sessions s JOIN principals p USING (principal_id) LEFT JOIN 
 
 /** The session of a secret, if it is valid now; otherwise null. */
 export async function readSession(db: Queryable, mode: Mode, secret: string): Promise<Session | null> {
-  const { rows } = await db.query<Principal & { fresh: boolean }>(
-    `SELECT ${PRINCIPAL_COLUMNS}, s.signed_in_at > clock_timestamp() - ${FRESH} AS fresh ${VALID}`,
+  const { rows } = await db.query<Principal & Omit<Session, 'principal'>>(
+    `SELECT ${PRINCIPAL_COLUMNS}, s.signed_in_at > clock_timestamp() - ${FRESH} AS fresh, s.token_hash IS NULL AS "atProvider" ${VALID}`,
     [[hashOf(secret)], mode],
   );
   if (!rows[0]) return null;
-  const { fresh, ...principal } = rows[0];
-  return { principal, fresh };
+  const { fresh, atProvider, ...principal } = rows[0];
+  return { principal, fresh, atProvider };
 }
 
 /** Signs in again: decisions may be made for the next minutes. */
@@ -50,6 +66,14 @@ export async function renewSession(db: Queryable, secret: string): Promise<void>
 
 export async function endSession(db: Queryable, secret: string): Promise<void> {
   await db.query('DELETE FROM sessions WHERE session_hash = $1', [hashOf(secret)]);
+}
+
+/** Ends the sessions of a person whom the identity provider gives no role any more. */
+export async function endSessionsAtProvider(db: Queryable, issuer: string, subject: string): Promise<void> {
+  await db.query(
+    'DELETE FROM sessions s USING principals p WHERE p.principal_id = s.principal_id AND p.issuer = $1 AND p.subject = $2',
+    [issuer, subject],
+  );
 }
 
 /** Signs a principal out everywhere. */

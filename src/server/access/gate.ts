@@ -54,6 +54,9 @@ export function createGate(
     return { changes, about };
   }
 
+  const stranger = (request: FastifyRequest, code: string): void =>
+    audit.count({ ...eventOf(request).about, outcome: 'refused', code });
+
   const tokenOf = ({ headers }: FastifyRequest) => BEARER.exec(headers.authorization ?? '')?.[1];
 
   /** The token's principal as of now; null if the token is wrong, or over. */
@@ -76,7 +79,7 @@ export function createGate(
     const principal = token === undefined ? null : await principalBy(token);
     if (principal) return principal;
     await limit.count(request);
-    audit.count({ ...eventOf(request).about, outcome: 'refused', code: 'unauthorized' });
+    stranger(request, 'unauthorized');
     throw unauthorized(request.headers.authorization, mode);
   }
 
@@ -116,6 +119,8 @@ export function createGate(
       return principal;
     },
     close: (): void => over.close(),
+    /** Records that somebody was not let in. */
+    stranger,
     refused(request: FastifyRequest, code: string): void {
       if (request.principal) audit.count({ ...eventOf(request).about, outcome: 'refused', code });
     },

@@ -1,6 +1,7 @@
 /** The cookie of a sign-in at the pages, the token of its forms, and choices that a browser keeps. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { escapeHtml } from '@kitajs/html';
 import { isLoopbackHost } from '../../config/listen-address';
 import { Problem } from '../http/problem';
 import type { Grouping } from '../views/words';
@@ -67,6 +68,36 @@ export function setGrouping(request: FastifyRequest, reply: FastifyReply, groupi
     maxAge: 31_536_000,
     secure,
   });
+}
+
+const SIGN_IN = 'ebrc_sign_in';
+const SIGN_IN_WITHIN_S = 600;
+
+const signInName = (request: FastifyRequest): string => `${isSecure(request) ? '__Host-' : ''}${SIGN_IN}`;
+
+/** Keeps what a sign-in at the identity provider began with. Lax, because the browser comes back from there. */
+export function keepSignIn(request: FastifyRequest, reply: FastifyReply, kept: object): void {
+  const value = Buffer.from(JSON.stringify(kept)).toString('base64url');
+  const lasts = { path: '/', httpOnly: true, sameSite: 'lax', maxAge: SIGN_IN_WITHIN_S } as const;
+  void reply.setCookie(signInName(request), value, { ...lasts, secure: isSecure(request) });
+}
+
+/** What was kept, once; null without it. */
+export function takeSignIn(request: FastifyRequest, reply: FastifyReply): unknown {
+  const value = request.cookies[signInName(request)];
+  const options = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(request) } as const;
+  void reply.clearCookie(signInName(request), options);
+  try {
+    return JSON.parse(Buffer.from(value ?? '', 'base64url').toString()) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+/** Opens a page from here: a browser that comes from another site leaves the cookie of the session out. */
+export function openFromHere(reply: FastifyReply, to: string): FastifyReply {
+  const head = `<title>Opening</title><meta http-equiv="refresh" content="0; url=${escapeHtml(to)}">`;
+  return reply.type('text/html; charset=utf-8').send(`<!doctype html><html lang="en">${head}</html>`);
 }
 
 /** A path of this server; anything else becomes the first page. */

@@ -33,6 +33,17 @@ export function parseJsonBody(bytes: Buffer): unknown {
   }
 }
 
+/** The fields of a form; one that is there several times is a list. */
+export function fieldsOfForm(form: URLSearchParams): Record<string, string | string[]> {
+  const names = [...new Set(form.keys())];
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = form.getAll(name);
+      return [name, values.length === 1 ? (values[0] ?? '') : values];
+    }),
+  );
+}
+
 export interface Upload {
   name: string;
   bytes: Buffer;

@@ -1,12 +1,12 @@
 /** Declares pages: who may open them, the cookie of their sign-in, their forms, and how they are answered. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { escapeHtml } from '@kitajs/html';
 import { z } from 'zod';
 import type { Principal, Role } from '../../domain/principal';
-import { readSession } from '../../ledger/principals/sessions';
+import { readSession, type Session } from '../../ledger/principals/sessions';
 import type { AddressLimit } from '../access/address-limit';
 import type { Gate } from '../access/gate';
-import { assertOwnForm, formToken, groupingOf, secretOf } from '../access/session';
+import type { Provider } from '../access/provider';
+import { assertOwnForm, formToken, groupingOf, openFromHere, secretOf } from '../access/session';
 import type { Grouping } from '../views/words';
 import { bodyOf, MAX_BODY_BYTES, type Upload } from '../http/body';
 import type { createAllowance } from '../http/load';
@@ -22,6 +22,8 @@ export interface Viewer {
   form: string;
   /** Whether the sign-in is recent enough for a decision. */
   fresh: boolean;
+  /** Signed in at the identity provider, and not with a token. */
+  atProvider: boolean;
   grouping: Grouping;
   mode: string;
   /** One person answers for the whole installation. */
@@ -61,12 +63,14 @@ export interface PageServer {
   addresses: AddressLimit;
   allowance: ReturnType<typeof createAllowance>;
   live: LiveParts;
+  /** Where people sign in besides; null: with tokens alone. */
+  provider: Provider | null;
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whether the session of a page was opened a few minutes ago; null: there is none. */
-    fresh: boolean | null;
+    /** The session of a page; null: there is none. */
+    session: Session | null;
   }
 }
 
@@ -94,7 +98,7 @@ export function addPage<
       const session = secret === undefined ? null : await readSession(pool, mode, secret);
       if (!session) return toSignIn(request, reply);
       request.principal = session.principal;
-      request.fresh = session.fresh;
+      request.session = session;
       allowance.holdBody(request, reply);
     },
     preHandler: (request) => gate.permit(request),
@@ -114,11 +118,14 @@ export function addPage<
 }
 
 export function viewerOf(request: FastifyRequest, gate: Gate, { mode, settings }: Door['deps']): Viewer {
-  const path = request.url.split('?')[0] ?? '/';
+  const [asked = '/'] = request.url.split('?');
+  // A form is sent to an address below its page, which can be opened.
+  const path = request.method === 'GET' ? asked : asked.replace(/^(\/[^/]+\/[^/]+)\/[^/]+$/, '$1');
   const form = formToken(secretOf(request) ?? '');
   const [principal, grouping] = [gate.principalOf(request), groupingOf(request)];
   const { singlePerson } = settings;
-  return { principal, form, fresh: request.fresh ?? false, grouping, mode, singlePerson, path };
+  const { fresh = false, atProvider = false } = request.session ?? {};
+  return { principal, form, fresh, atProvider, grouping, mode, singlePerson, path };
 }
 
 export async function sendPage(reply: FastifyReply, answer: PageAnswer): Promise<FastifyReply> {
@@ -139,12 +146,8 @@ export async function sendPage(reply: FastifyReply, answer: PageAnswer): Promise
 function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { method, url, headers } = request;
   if (headers['hx-request']) return reply.code(401).header('hx-refresh', 'true').send('');
-  const isLink = method === 'GET' && headers['sec-fetch-site'] === 'cross-site';
-  const to = isLink ? url : `/sign-in${method === 'GET' ? `?next=${encodeURIComponent(url)}` : ''}`;
-  if (!isLink) return reply.redirect(to, 303);
-  const head = `<title>Opening</title><meta http-equiv="refresh" content="0; url=${escapeHtml(to)}">`;
-  const html = `<!doctype html><html lang="en">${head}</html>`;
-  return reply.type('text/html; charset=utf-8').send(html);
+  if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site') return openFromHere(reply, url);
+  return reply.redirect(`/sign-in${method === 'GET' ? `?next=${encodeURIComponent(url)}` : ''}`, 303);
 }
 
 const timeout = () =>

@@ -197,7 +197,7 @@ const Hidden = ({ fields }: { fields: Readonly<Record<string, string | readonly 
 );
 
 interface FormProps {
-  viewer: Pick<Viewer, 'form' | 'fresh'>;
+  viewer: Pick<Viewer, 'form' | 'fresh' | 'atProvider' | 'path'>;
   action: string;
   button: string;
   quiet?: boolean;
@@ -209,25 +209,38 @@ interface FormProps {
 }
 
 /** A form of the viewer's own session. */
-export const Form = ({ viewer, action, button, quiet, file, hidden = {}, again, children }: FormProps): JSX.Element => (
-  <form method="post" action={action} enctype={file ? 'multipart/form-data' : undefined}>
-    <Hidden fields={{ ...hidden, form: viewer.form }} />
-    {children}
-    {again !== undefined && !viewer.fresh && (
-      <Input
-        label="Your token"
-        name="token"
-        id={`${again}-token`}
-        type="password"
-        autocomplete="current-password"
-        required
-        hint="You signed in more than fifteen minutes ago: show again that it is you."
-      />
-    )}
-    <button class={quiet ? 'quiet' : undefined} safe>
-      {shown(button)}
-    </button>
-  </form>
+export const Form = (props: FormProps): JSX.Element => {
+  const { viewer, action, button, quiet, file, hidden = {}, again, children } = props;
+  const late = again !== undefined && !viewer.fresh;
+  if (late && viewer.atProvider) return <SignInAgain path={viewer.path} to={button} />;
+  return (
+    <form method="post" action={action} enctype={file ? 'multipart/form-data' : undefined}>
+      <Hidden fields={{ ...hidden, form: viewer.form }} />
+      {children}
+      {late && (
+        <Input
+          label="Your token"
+          name="token"
+          id={`${again}-token`}
+          type="password"
+          autocomplete="current-password"
+          required
+          hint={`${LATE}: show again that it is you.`}
+        />
+      )}
+      <button class={quiet ? 'quiet' : undefined} safe>
+        {shown(button)}
+      </button>
+    </form>
+  );
+};
+
+const LATE = 'You signed in more than fifteen minutes ago';
+
+const SignInAgain = ({ path, to }: { path: string; to: string }): JSX.Element => (
+  <p class="note">
+    {LATE}. <Link href={`/sign-in/provider?again=yes&next=${encodeURIComponent(path)}`} text={`Sign in again: ${to}`} />
+  </p>
 );
 
 const MOST_PROBLEMS = 100;

@@ -5,6 +5,7 @@ import { bodyOf } from '../http/body';
 import { Problem } from '../http/problem';
 import { checked } from '../http/route';
 import { Document, Layout } from './layout';
+import type { Provider } from '../access/provider';
 import {
   assertOwnForm,
   clearSecret,
@@ -17,25 +18,38 @@ import {
   setSecret,
 } from '../access/session';
 import { addPage, sendPage, type PageCall, type PageServer, type Viewer } from './page';
-import { Alert, Fields, Form, Input } from './parts';
+import { Alert, Fields, Form, Input, Link } from './parts';
 
 const text = z.string().max(2_000);
 const SIGN_IN = z.object({ token: text.max(200), next: text.optional() });
+const AT_PROVIDER = 'Sign in with your company’s account';
 const WRONG = 'This token is unknown, has ended, or is of the other mode. Ask whoever made it for a new one.';
 
-const SignInPage = ({ form, next, problem }: { form: string; next: string; problem: string | null }): JSX.Element => (
+type SignInProps = { form: string; next: string; problem: string | null; provider: Provider | null };
+
+const SignInPage = ({ form, next, problem, provider }: SignInProps): JSX.Element => (
   <Document title="Sign in">
     <main id="main" tabindex="-1">
       <h1>Sign in</h1>
       {problem !== null && <Alert title={problem} />}
-      <Form viewer={{ form, fresh: true }} action="/sign-in" hidden={{ next }} button="Sign in">
+      {provider !== null && (
+        <p>
+          <Link href={`${provider.start}?${new URLSearchParams({ next }).toString()}`} text={AT_PROVIDER} button />
+        </p>
+      )}
+      <Form
+        viewer={{ form, fresh: true, atProvider: false, path: '/' }}
+        action="/sign-in"
+        hidden={{ next }}
+        button="Sign in"
+      >
         <Input
           label="Your token"
           name="token"
           type="password"
           autocomplete="current-password"
           required
-          autofocus
+          autofocus={provider === null}
           hint="It begins with ebrc_. Whoever runs this service makes it (ebrc principals add), and it is yours alone."
         />
       </Form>
@@ -44,7 +58,7 @@ const SignInPage = ({ form, next, problem }: { form: string; next: string; probl
 );
 
 /** The form needs no sign-in, but is bound to the browser that opened it. */
-export function addSignIn({ app, door, gate, addresses }: PageServer): void {
+export function addSignIn({ app, door, gate, addresses, provider }: PageServer): void {
   const config = { config: { name: 'page sign-in' }, schema: { hide: true } };
 
   app.get('/sign-in', config, (request, reply) => {
@@ -52,7 +66,8 @@ export function addSignIn({ app, door, gate, addresses }: PageServer): void {
     const secret = secretOf(request) ?? newSecret();
     setSecret(request, reply, secret);
     const { next } = request.query as { next?: unknown };
-    return sendPage(reply, { html: <SignInPage form={formToken(secret)} next={ownPath(next)} problem={null} /> });
+    const page = { form: formToken(secret), next: ownPath(next), problem: null, provider };
+    return sendPage(reply, { html: <SignInPage {...page} /> });
   });
 
   app.post('/sign-in', { ...config, bodyLimit: 16 * 1024 }, async (request, reply) => {
@@ -67,8 +82,8 @@ export function addSignIn({ app, door, gate, addresses }: PageServer): void {
       request.principal = await gate.signIn(request, addresses, token);
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 401) throw error;
-      const html = <SignInPage form={formToken(secret)} next={ownPath(next)} problem={WRONG} />;
-      return sendPage(reply, { status: 401, html });
+      const page = { form: formToken(secret), next: ownPath(next), problem: WRONG, provider };
+      return sendPage(reply, { status: 401, html: <SignInPage {...page} /> });
     }
     await openSession(door.deps.pool, secret, { token: token.trim() });
     return sendPage(reply, { to: ownPath(next) });
@@ -115,7 +130,7 @@ const YouPage = ({ viewer }: { viewer: Viewer }): JSX.Element => {
         ]}
       />
       <p class="prose">
-        A sign-in lasts twelve hours, or as long as your token is valid. Before a decision, your token is asked for
+        A sign-in lasts twelve hours, or as long as your token is valid. Before a decision, you are asked to sign in
         again after fifteen minutes.
       </p>
       <Form viewer={viewer} action="/sign-out" hidden={{ everywhere: 'yes' }} button="Sign out everywhere" />
@@ -126,12 +141,13 @@ const YouPage = ({ viewer }: { viewer: Viewer }): JSX.Element => {
 /** Lets only somebody decide who signed in a few minutes ago, or does so now. @throws Problem 403 */
 export async function assertFresh(
   { door, gate, addresses }: PageServer,
-  { fresh, fields, principal, request }: PageCall<unknown, unknown, { token?: string }>,
+  { fresh, atProvider, fields, principal, request }: PageCall<unknown, unknown, { token?: string }>,
 ): Promise<void> {
   if (fresh) return;
-  const again = 'Your token is asked for again: you signed in more than fifteen minutes ago. Nothing was decided.';
+  const how = atProvider ? 'Open the page again: it asks you to sign in again' : 'Your token is asked for again';
+  const again = `${how}, as you signed in more than fifteen minutes ago. Nothing was decided.`;
   const refused = new Problem(403, 'sign_in_again', again);
-  if (!fields.token) throw refused;
+  if (atProvider || !fields.token) throw refused;
   const { principalId } = await gate.signIn(request, addresses, fields.token).catch((error: unknown) => {
     throw error instanceof Problem && error.status === 401 ? refused : error;
   });

@@ -4,7 +4,7 @@ import type { Role } from '../../../src/domain/principal';
 import { eventually } from '../../support/processes';
 import { KAVERI, messageOf, onboard, useDoorStage, ZENITH } from '../door-stage';
 import { createBrowser, formOf, type Browser } from './browser';
-import { filledTemplate } from './workbook';
+import { fileThrough, filledTemplate } from './workbook';
 
 const exporters = { kaveri: '', zenith: '' };
 let url = '';
@@ -42,16 +42,8 @@ const formsOf = ({ filing, exporter }: { filing: string; exporter: string }): [p
   ['/sign-out', {}],
 ];
 
-/** Hands a workbook in, and files it. @returns the reference's page */
-async function fileWorkbook(browser: Browser, reference: string, fields: Record<string, string> = {}) {
-  const file = await filledTemplate(stage, { bill: `B-${reference}` });
-  const checked = await browser.submit('/file', '/file', { exporter: exporters.kaveri, reference }, file);
-  expect(checked).toMatchObject({ status: 303, to: expect.stringMatching(/^\/file\/[0-9a-f]{64}\?/u) as string });
-  const [action = ''] = checked.to!.split('?');
-  const filed = await browser.submit(checked.to!, action, { declaration: 'Y', ...fields });
-  expect([filed.status, filed.to]).toEqual([303, `/filings/${reference}`]);
-  return filed.to!;
-}
+const fileWorkbook = (browser: Browser, reference: string, fields: Record<string, string> = {}) =>
+  fileThrough(stage, browser, { exporter: exporters.kaveri, reference, ...fields });
 
 describe('a sign-in', () => {
   it('is a cookie that scripts and other sites do not get, and that TLS alone carries beyond this machine', async () => {

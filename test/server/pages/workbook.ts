@@ -1,5 +1,6 @@
 import { Workbook } from 'exceljs';
 import { KAVERI, type DoorStage } from '../door-stage';
+import type { Browser } from './browser';
 
 /** The exporter's template with its first row filled in. */
 export async function filledTemplate(
@@ -20,4 +21,19 @@ export async function filledTemplate(
   };
   for (const [title, value] of Object.entries(cells)) cell(title).value = value;
   return { name: `${bill}.xlsx`, bytes: Buffer.from(await book.xlsx.writeBuffer()), currency };
+}
+
+/** Hands a workbook in, and files it. @returns the reference's page */
+export async function fileThrough(
+  stage: DoorStage,
+  browser: Browser,
+  { exporter, reference, ...fields }: { exporter: string; reference: string } & Record<string, string>,
+): Promise<string> {
+  const file = await filledTemplate(stage, { bill: `B-${reference}` });
+  const checked = await browser.submit('/file', '/file', { exporter, reference }, file);
+  expect(checked).toMatchObject({ status: 303, to: expect.stringMatching(/^\/file\/[0-9a-f]{64}\?/u) as string });
+  const [action = ''] = checked.to!.split('?');
+  const filed = await browser.submit(checked.to!, action, { declaration: 'Y', ...fields });
+  expect([filed.status, filed.to]).toEqual([303, `/filings/${reference}`]);
+  return filed.to!;
 }

@@ -46,7 +46,7 @@ const GARBAGE_PERCENT = 30;
 
 async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${GARBAGE_PERCENT}`);
-  const config = await cli.config(...CLIENT_SECTIONS, 'http', 'log', 'reports');
+  const config = await cli.config(...CLIENT_SECTIONS, 'http', 'provider', 'log', 'reports');
   const { mode, logLevel, temporalUi } = config;
   const [{ startDoor }, { createLogger }] = await Promise.all([
     import('../../../../server/door.js'),
@@ -57,9 +57,10 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
   const links =
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
   const deps = { ...(await cli.dependencies()), ...links, lookForWorkerEveryMs: LOOK_FOR_WORKER_EVERY_MS };
-  const door = await startDoor({ deps, logger, address: listen ?? config.http, pages: config.pages });
+  const { http, pages: hasPages, provider } = config;
+  const door = await startDoor({ deps, logger, address: listen ?? http, pages: hasPages, provider });
   const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
-  const pages = config.pages ? ` Pages for people are at ${door.url}/.` : '';
+  const pages = hasPages ? ` Pages for people are at ${door.url}/.` : '';
   const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs.${pages} Ctrl-C stops it.`;
   await stayUp(cli, shown, () => text);
   await door.close();
