@@ -91,7 +91,6 @@ describe('a configuration that works', () => {
     const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
     expect(config).toEqual({
       payloadKeys: [],
-      pages: false,
       payloads: 'any',
       databasePool: 8,
       singlePerson: false,
