@@ -173,6 +173,9 @@ describe('a late acceptance', () => {
     await stage.until(filing, ({ state }) => state === 'processing');
     expect(await stage.verdicts(filingId)).toEqual(['accepted']);
     expect(stage.pushes(exporter)).toBe(0);
+    // The service lists no such request: it would be asked for as long as the other scenes last.
+    await stage.untilAsleep(filing);
+    await filing.terminate();
   });
 
   it('that comes while the second attempt is not committed yet is a finding, and its request is known', async () => {
