@@ -67,7 +67,7 @@ const FINDINGS = {
     'The amount of this IRM is now less than what is certified on it. Ask the bank, and have certificates cancelled where it is right.',
   ],
   document_overdrawn: [
-    null,
+    'certificates',
     'More is certified and held for this document than its value. Find out which certificate is one too many.',
   ],
   accepted_twice: [

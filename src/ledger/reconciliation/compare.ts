@@ -139,7 +139,34 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
        CROSS JOIN LATERAL (SELECT CASE WHEN o.certified THEN 'duplicate_certificate' ELSE 'theirs_not_ours' END AS kind) k
       WHERE v.seen AND o.open IS NOT TRUE AND ${NOBODYS}`,
   );
+  await insert(OVERDRAWN);
 }
+
+/**
+ * SQL: documents of which more is certified and held than they are worth. A second certificate of a mapping is a
+ * finding already, one of nobody's may still be that of a sent row, and persons let a duplicate pass: none is counted.
+ */
+const OVERDRAWN = `WITH ours AS (
+    SELECT r.document_key, r.document_on, upper(trim(r.currency)) AS currency, min(r.mapping->>'sbCumInvoiceNumber') AS number,
+           min(f.exporter_id) AS exporter_id, max((r.mapping->>'sbCumInvoiceValueinFCC')::numeric) AS value,
+           coalesce(sum(r.amount) FILTER (WHERE (${CANCELLED}) IS NOT TRUE AND r.beside = '{}'), 0) AS held, bool_or(r.state = 'sent') AS sent,
+           jsonb_agg(DISTINCT r.filing_id) AS filings
+      FROM filing_rows r JOIN filings f USING (filing_id) LEFT JOIN certificates c ON ${ROW_OF_CERTIFICATE}
+     WHERE r.mode = $1 AND r.iec = $2 AND r.held AND upper(trim(r.currency)) = upper(trim(r.mapping->>'sbCumInvoiceFCC'))
+     GROUP BY r.document_key, r.document_on, upper(trim(r.currency))),
+  elsewhere AS (
+    SELECT c.document_key, c.document_on, upper(trim(c.currency)) AS currency, sum(c.amount) AS amount,
+           jsonb_agg(c.ebrc_number ORDER BY c.ebrc_number) AS numbers
+      FROM certificates c WHERE c.mode = $1 AND c.iec = $2 AND ${NOBODYS} AND NOT (${CANCELLED})
+       AND NOT EXISTS (SELECT FROM current_findings d WHERE d.kind = 'duplicate_certificate' AND d.subject = c.ebrc_number)
+     GROUP BY c.document_key, c.document_on, upper(trim(c.currency)))
+  SELECT 'document_overdrawn', concat_ws('|', o.document_key, o.document_on, o.currency), o.exporter_id, NULL, NULL, NULL, NULL, NULL,
+         t.taken - o.value, o.currency, jsonb_build_object('document', o.number, 'value', o.value::text, 'held', o.held::text, 'filings', o.filings),
+         jsonb_build_object('certificates', coalesce(e.numbers, '[]'), 'amount', coalesce(e.amount, 0)::text),
+         'document ' || o.number || ' is worth ' || o.value || ', ' || t.taken || ' is certified and held for it'
+    FROM ours o LEFT JOIN elsewhere e USING (document_key, document_on, currency)
+    CROSS JOIN LATERAL (SELECT o.held + CASE WHEN o.sent THEN 0 ELSE coalesce(e.amount, 0) END AS taken) t
+   WHERE t.taken > o.value`;
 
 /**
  * Compares an IRM's utilised amount with its certified rows. Sent rows may be counted already, and rows whose

@@ -71,6 +71,44 @@ it('compares what a reading showed that was not whole, and takes what it did not
   await comesTo(0, 1, 0);
 });
 
+it('reports a document of which more is certified than it is worth, whoever filed it', async () => {
+  const asRead = authority;
+  const [first] = asRead;
+  const worth = (value: number) =>
+    ledger.pool.query(
+      `UPDATE filing_rows SET mapping = jsonb_set(mapping, '{sbCumInvoiceValueinFCC}', $1) WHERE mapping->>'sbCumInvoiceNumber' = '601'`,
+      [String(value)],
+    );
+  const [row] = await ledger.select(
+    `SELECT mapping->'sbCumInvoiceValueinFCC' AS value FROM filing_rows WHERE mapping->>'sbCumInvoiceNumber' = '601'`,
+  );
+  const overdrawn = async () =>
+    (await findings())
+      .filter(({ kind }) => kind === 'document_overdrawn')
+      .map(({ amount, reason }) => [amount, reason]);
+  await worth(900);
+  await comesTo(1, 0, 1);
+  expect(await overdrawn()).toEqual([['100', 'document 601 is worth 900, 1000 is certified and held for it']]);
+  authority = asRead.map((detail) => (detail === first ? { ...detail, eBRCStatus: 'Cancelled' } : detail));
+  await reconcile();
+  expect(await overdrawn()).toEqual([]);
+  authority = asRead;
+  // Another one of the mapping is a finding of its own; one of another amount takes of the document too.
+  await worth(1200);
+  authority = [...asRead, { ...first!, eBRCNumber: 'EB-TWICE' }];
+  await reconcile();
+  expect(await overdrawn()).toEqual([]);
+  await ledger.pool.query(`DELETE FROM certificates WHERE ebrc_number = 'EB-TWICE'`);
+  authority = [...asRead, { ...first!, eBRCNumber: 'EB-MORE', realisedValueFCC: 300 }];
+  await reconcile();
+  expect(await overdrawn()).toEqual([['100', 'document 601 is worth 1200, 1300 is certified and held for it']]);
+  authority = asRead;
+  await worth(Number(row?.['value']));
+  await ledger.pool.query(`DELETE FROM certificates WHERE ebrc_number = 'EB-MORE'`);
+  await reconcile();
+  expect(await findings()).toEqual([]);
+});
+
 it('takes another spelling of a status for the same status', async () => {
   const asRead = authority;
   authority = asRead.map((detail) => ({ ...detail, eBRCStatus: ` ${detail.eBRCStatus?.toUpperCase() ?? ''} ` }));
