@@ -177,7 +177,7 @@ export function checkContract(pool: pg.Pool, mode: Mode, included: Quota): Promi
 
 const MIN_FREE_BYTES = 500 * 1024 * 1024;
 
-/** Checks for the ledger's own store, writable, with free space or (S3) the conditional writes that keep a name from being taken twice. */
+/** Checks for the own store of the ledger: writable, with free space or (S3) the writes that never overwrite. */
 export async function documentsCheck(root: string, pool: pg.Pool | null): Promise<CheckResult> {
   // If the ledger or the store cannot be read, other checks report it.
   const problem = pool && (await otherStore(pool, createDocumentStore({ root }), root).catch(() => null));
