@@ -216,7 +216,10 @@ describe('--explain', () => {
 
 describe('the commands of docs/extraction.md, as they stand there', () => {
   const [, block = ''] = /```sh\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs', 'extraction.md'), 'utf8')) ?? [];
-  const lines = block.trim().split('\n');
+  const lines = block
+    .trim()
+    .replace(/\\\n\s*/g, '')
+    .split('\n');
 
   it('leads from PDFs to certificates in five commands', async () => {
     expect(lines).toHaveLength(5);
