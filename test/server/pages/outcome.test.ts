@@ -67,7 +67,7 @@ inBrowser('an unknown outcome', () => {
     expect(said).toContain(HOSTILE);
     expect(said).toMatch(/It was not filed, and ends\tlata\t.*certificate:ELSEWHERE01/u);
     await say(second, 'the portal has nothing');
-    await first.page.locator('#status .lead').getByText('It was refused').waitFor({ timeout: 120_000 });
+    await first.page.locator('#status .lead').getByText('Nothing of it was filed').waitFor({ timeout: 120_000 });
     expect(stage.sandbox.calls({ operation: 'push-irm' })).toHaveLength(1);
   });
 
