@@ -36,6 +36,7 @@ const ABOUT_DATES = [
 ];
 /** A quarter of the suite's time, for what other tests tell in part: programs that are built, days that pass. */
 const LONG = [
+  'test/assistant/extract.test.ts',
   'test/boundary/package.test.ts',
   'test/dev/private-checkout.test.ts',
   'test/scenes/clocks.test.ts',
@@ -45,6 +46,10 @@ const LONG = [
   'test/server/examples.test.ts',
   'test/server/pages/file.test.ts',
   'test/server/pages/outcome.test.ts',
+  'test/server/pages/provider.test.ts',
+  'test/starter/doctor.test.ts',
+  'test/temporal/comparison.test.ts',
+  'test/workbook/hostile.test.ts',
   'test/worker/deployment.test.ts',
 ];
 // Jest ignores a path that matches no file.
