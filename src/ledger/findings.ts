@@ -97,8 +97,11 @@ export async function closeFinding(db: Queryable, key: FindingKey, healed?: stri
 
 /** Closes what was found of a filing's delay, because it ended. */
 export async function closeDelay(db: Queryable, { mode, filingId }: { mode: Mode; filingId: string }): Promise<void> {
-  for (const kind of ['filing_overdue', 'outcome_unknown'] as const)
-    await closeFinding(db, { mode, iec: null, kind, subject: filingId });
+  const kinds = ['filing_overdue', 'outcome_unknown'] as const;
+  await db.query(
+    'UPDATE findings SET closed_at = clock_timestamp() WHERE mode = $1 AND key = ANY($2) AND closed_at IS NULL',
+    [mode, kinds.map((kind) => keyOfFinding({ iec: null, kind, subject: filingId }))],
+  );
 }
 
 /** Records what was done about a finding; the repair may have closed it already. */

@@ -7,6 +7,7 @@ import type { ProviderSettings } from '../../config/sections';
 import { isName, ROLES } from '../../domain/principal';
 import type { PersonOfProvider } from '../../ledger/principals/principals';
 import { unavailable } from '../http/problem';
+import { SIGNED_IN_S } from './session';
 
 /** What a sign-in begins with, which the browser keeps until it comes back. */
 export const BEGUN = z.object({
@@ -34,7 +35,6 @@ const loadLibrary = () => import('openid-client');
 const TIMEOUT_S = 10;
 /** The age of a sign-in that a decision takes. */
 export const FRESH_S = 15 * 60;
-const LONGEST_S = 12 * 3_600;
 
 /** Begins to look for the provider at once, so that the log of the start says whether it is there. */
 export function createProvider(settings: ProviderSettings, logger: Logger) {
@@ -75,7 +75,7 @@ export function createProvider(settings: ProviderSettings, logger: Logger) {
         ...{ redirect_uri: redirect, scope: 'openid profile email', state: begun.state, nonce: begun.nonce },
         ...{ code_challenge: await library.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
         // Also asks for the time of the sign-in, `auth_time`.
-        max_age: String(again ? FRESH_S : LONGEST_S),
+        max_age: String(again ? FRESH_S : SIGNED_IN_S),
         ...(again && { prompt: 'login' }),
       });
       return { to: url.href, begun };

@@ -6,11 +6,16 @@ import { isLoopbackHost } from '../../config/listen-address';
 import { Problem } from '../http/problem';
 import type { Grouping } from '../views/words';
 
-const MAX_AGE_S = 12 * 3_600;
+/** How long a sign-in lasts at most. */
+export const SIGNED_IN_S = 12 * 3_600;
 
 /** Beyond this machine cookies travel over TLS alone, and `__Host-` binds them to this host. */
 const isSecure = ({ hostname }: FastifyRequest): boolean => !isLoopbackHost(hostname);
 const nameOf = (request: FastifyRequest): string => (isSecure(request) ? '__Host-ebrc' : 'ebrc');
+
+/** A cookie that no other site's page sends along. */
+const strict = (request: FastifyRequest) =>
+  ({ path: '/', httpOnly: true, sameSite: 'strict', secure: isSecure(request) }) as const;
 
 export const newSecret = (): string => randomBytes(32).toString('base64url');
 
@@ -21,15 +26,11 @@ export function secretOf(request: FastifyRequest): string | undefined {
 }
 
 export function setSecret(request: FastifyRequest, reply: FastifyReply, secret: string): void {
-  const secure = isSecure(request);
-  void reply.setCookie(nameOf(request), secret, {
-    ...({ path: '/', httpOnly: true, sameSite: 'strict', maxAge: MAX_AGE_S } as const),
-    secure,
-  });
+  void reply.setCookie(nameOf(request), secret, { ...strict(request), maxAge: SIGNED_IN_S });
 }
 
 export function clearSecret(request: FastifyRequest, reply: FastifyReply): void {
-  void reply.clearCookie(nameOf(request), { path: '/', httpOnly: true, sameSite: 'strict', secure: isSecure(request) });
+  void reply.clearCookie(nameOf(request), strict(request));
 }
 
 /** A browser does not keep a secure cookie that came without TLS. @throws Problem 400 */
@@ -60,14 +61,7 @@ export const groupingOf = ({ cookies }: FastifyRequest): Grouping =>
   cookies[GROUPING] === 'indian' ? 'indian' : 'western';
 
 export function setGrouping(request: FastifyRequest, reply: FastifyReply, grouping: Grouping): void {
-  const secure = isSecure(request);
-  void reply.setCookie(GROUPING, grouping, {
-    path: '/',
-    httpOnly: true,
-    sameSite: 'strict',
-    maxAge: 31_536_000,
-    secure,
-  });
+  void reply.setCookie(GROUPING, grouping, { ...strict(request), maxAge: 31_536_000 });
 }
 
 const SIGN_IN = 'ebrc_sign_in';

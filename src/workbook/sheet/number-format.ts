@@ -122,10 +122,10 @@ function shownBy({ codes, before, places, after }: Section, value: number): Show
   const changesSign = value > 0 && (NEGATIVE.before.test(before) || NEGATIVE.after.test(after));
   if (isTime || isScaled || !hasPlace || isAnother || changesSign || MULTIPLIES.test(`${before} ${after}`)) return ELSE;
   const zeros = (places.split('.')[0] ?? '').replace(/[g,]/g, '').replace(/^[#?]+/, '').length;
-  const rounds = /[0#?]/.test(placed) && !/E[+-]/i.test(codes);
-  const decimals = rounds ? { decimals: (places.split('.')[1] ?? '').length } : {};
+  const hasDigits = /[0#?]/.test(placed);
+  const decimals = hasDigits && !/E[+-]/i.test(codes) ? { decimals: (places.split('.')[1] ?? '').length } : {};
   if (/[^\s,]/.test(before + after)) return { shows: 'decorated', zeros, ...decimals };
-  return /[0#?]/.test(placed) ? { shows: 'digits', zeros, ...decimals } : VALUE;
+  return hasDigits ? { shows: 'digits', zeros, ...decimals } : VALUE;
 }
 
 function readSections(code: string): Section[] {
