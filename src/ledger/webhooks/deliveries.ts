@@ -165,7 +165,7 @@ export async function recordFailed(db: Queryable, { id }: Pick<Delivery, 'id'>, 
 const findingOf = (mode: Mode, webhookId: string) =>
   ({ mode, iec: null, kind: 'webhook_paused', subject: webhookId }) as const;
 
-/** Pauses an endpoint, with a finding that asks. */
+/** Pauses an endpoint, with a finding that asks; in the caller's transaction. */
 export async function pauseWebhook(db: Queryable, mode: Mode, webhookId: string, why: string): Promise<void> {
   const { rows } = await db.query<{ address: string }>(
     `UPDATE webhooks SET paused_at = clock_timestamp(), paused_why = $2 WHERE webhook_id = $1 AND paused_at IS NULL RETURNING address`,
