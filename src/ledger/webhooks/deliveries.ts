@@ -210,7 +210,7 @@ export async function readDigest(db: Queryable, mode: Mode, scope: readonly stri
          FROM filings f WHERE mode = $1 AND ($2::text[] IS NULL OR lower(exporter_id) = ANY ($2))
           AND (attention IS NOT NULL OR (closed_at IS NULL AND due_at < clock_timestamp()))
        UNION ALL
-       SELECT finding_id::text, kind, filing_id, finding_id::text, first_seen_at FROM findings
+       SELECT finding_id, kind, filing_id, finding_id, first_seen_at FROM findings
         WHERE mode = $1 AND ($2::text[] IS NULL OR lower(exporter_id) = ANY ($2)) AND closed_at IS NULL AND acknowledged_at IS NULL
      ) AS matters ORDER BY since LIMIT ${DIGEST_ITEMS}`,
     [mode, scope],
