@@ -175,7 +175,7 @@ function certificatesPage(certificates: readonly CertificateView[]): Page {
   return table(
     [
       ...['eBRC number', 'Date', 'Document', right('Realised'), optional('Cancel by')],
-      ...[optional('Filing'), optional('Bill No', { under: 'Document' }), optional('PDF')],
+      ...[optional('Filing'), optional('Bill No'), optional('PDF')],
     ],
     certificates.map((certificate) => [
       certificate.eBRCNumber,
