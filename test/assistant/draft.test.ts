@@ -14,20 +14,19 @@ const EXPORTER = 'accounts@meridian.example';
 /** The names that another service has for what we need. */
 const MAPPING = `
 shipping-bill:
-  number: /sb/no
-  date: /sb/dt
-  portCode: /sb/custom_house
-  currency: /sb/ccy
-  value: /sb/fob_fc
-  invoiceNumbers: /inv/*/ref
-  buyer: /cons
-  iec: /exp/iec
+  number: no
+  date: dt
+  portCode: custom_house
+  currency: ccy
+  value: fob_fc
+  invoiceNumbers: ref
+  buyer: cons
 invoice:
-  number: [/ref_no, /reference]
-  date: /dated
-  currency: /tot/cur
-  value: /tot/amt
-  buyer: /sold_to
+  number: [ref_no, reference]
+  date: dated
+  currency: cur
+  value: amt
+  buyer: sold_to
 `;
 
 const bill = (no: string, dt: string, value: string, more: object = {}) => ({
