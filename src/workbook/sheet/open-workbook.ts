@@ -1,4 +1,4 @@
-import { readDirectory, relationsOf, openPackage } from '../ooxml/package';
+import { readDirectory, openPackage } from '../ooxml/package';
 import type { WorkbookDirectory, WorkbookPackage } from '../ooxml/package';
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
