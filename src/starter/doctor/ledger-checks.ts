@@ -1,12 +1,7 @@
 import type pg from 'pg';
 import type { EncryptionKey } from '../../encryption/keys';
 import { createBoxOpener } from '../../encryption/sealed-box';
-import {
-  keysOfVault,
-  readServerState,
-  tablesWithoutRights,
-  refuseSharedSessions,
-} from '../../ledger/diagnosis';
+import { keysOfVault, readServerState, tablesWithoutRights, refuseSharedSessions } from '../../ledger/diagnosis';
 import { runsWithProblem } from '../../ledger/runs';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/went-back';
