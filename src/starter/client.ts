@@ -1,7 +1,7 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an ambient module, which no import names
 /// <reference path="../../types/ms.d.ts" preserve="true" />
 import { extractFiles } from '../assistant/extraction/extract';
-import { importInvoices } from './import-invoices';
+import { importInvoices } from './exporters/import-invoices';
 import type { EbrcClientDependencies } from './dependencies';
 import { changeExporter, requireApproval } from './exporters/change';
 import { onboardList, type OnboardListOptions } from './exporters/onboard-list';

@@ -128,7 +128,7 @@ it('names the source of every cell, and marks guesses and gaps', async () => {
   const { cell } = await sheetOf(drafted.path);
   const note = (row: number, name: string) => JSON.stringify(cell(row, name).note);
   expect(cell(2, 'SB Cum Invoice Number').value).toBe('4512345');
-  expect(note(2, 'SB Cum Invoice Number')).toMatch(/Shipping bill .*4512345\.pdf, \/sb\/no/);
+  expect(note(2, 'SB Cum Invoice Number')).toMatch(/Shipping bill .*4512345\.pdf, sb\.no/);
   expect(cell(2, 'Bill No').value).toBe('MER/26/117');
   expect(cell(2, 'Port Code').value).toBe('INNSA1');
   expect(cell(2, 'IRM Number').text).toBe('HDFCIRM26000102');

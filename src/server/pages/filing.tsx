@@ -4,8 +4,7 @@ import { FILING_STATES } from '../../domain/filing/states';
 import { waitingText, type EventView, type FilingSummary, type FilingView } from '../../domain/filing/view';
 import { filingName } from '../../domain/names';
 import { MAY } from '../../domain/principal';
-import { eventsPage } from '../../ledger/views/events';
-import { listFilings } from '../../ledger/views/lists';
+import { eventsPage, listFilings } from '../../ledger/views/lists';
 import { RefusedError } from '../../starter/errors';
 import { correctFiling } from '../../starter/filings/correct';
 import { isWhole, viewNamed } from '../../starter/lookup';
@@ -20,8 +19,22 @@ import { Progress, Rows, Story } from './filing-parts';
 import { Layout, Live } from './layout';
 import { shown, timeText } from '../views/words';
 import { addPage, type PageCall, type PageServer, type Viewer } from './page';
-import { Alert, exporterHref, Fields, filingHref, Form, Input, Link, More, Problems } from './parts';
-import { Section, Select, State, Table, Time } from './parts';
+import {
+  Alert,
+  exporterHref,
+  Fields,
+  filingHref,
+  Form,
+  Input,
+  Link,
+  More,
+  Problems,
+  Section,
+  Select,
+  State,
+  Table,
+  Time,
+} from './parts';
 
 const FILING = z.object({ filing: visible(300) });
 const PART = z.object({
