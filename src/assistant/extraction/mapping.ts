@@ -80,7 +80,7 @@ interface Found {
   value: unknown;
 }
 
-/** What is read of an object that stands where a value is expected, such as `fob_value: {amount: 10, currency: 'USD'}`. */
+/** What is read of an object that stands for a value, such as `fob_value: {amount: 10, currency: 'USD'}`. */
 const MEMBERS: Partial<Record<Converter, readonly string[]>> = { amount: ['amount', 'value'], text: ['name'] };
 const CURRENCY_MEMBERS = ['currency', 'currencyCode'];
 

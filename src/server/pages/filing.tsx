@@ -19,22 +19,8 @@ import { Progress, Rows, Story } from './filing-parts';
 import { Layout, Live } from './layout';
 import { shown, timeText } from '../views/words';
 import { addPage, type PageCall, type PageServer, type Viewer } from './page';
-import {
-  Alert,
-  exporterHref,
-  Fields,
-  filingHref,
-  Form,
-  Input,
-  Link,
-  More,
-  Problems,
-  Section,
-  Select,
-  State,
-  Table,
-  Time,
-} from './parts';
+import { Alert, exporterHref, Fields, filingHref, Form, Input, Link, More, Problems } from './parts';
+import { Section, Select, State, Table, Time } from './parts';
 
 const FILING = z.object({ filing: visible(300) });
 const PART = z.object({
