@@ -47,7 +47,7 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     check: bound(checkFile),
     correct: bound(correctFiling),
     evidence: bound(writeEvidence),
-    /** Onboards every exporter of a list (.csv, .xlsx or .json); the failure of one row does not affect the others. */
+    /** Onboards every exporter of a list (.csv); the failure of one row does not affect the others. */
     onboardList: (path: string, options: OnboardListOptions) =>
       onboardList(() => Promise.resolve({ ...exporters, exporters: () => reader.exporters() }), path, options),
     changeExporter: bound(changeExporter),

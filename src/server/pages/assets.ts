@@ -82,13 +82,7 @@ progress { width: 100%; max-width: 34rem; height: 14px; accent-color: var(--butt
 }
 `;
 
-interface Asset {
-  url: string;
-  type: string;
-  bytes: Buffer;
-}
-
-function asset(name: string, type: string, content: Buffer | string): Asset {
+function asset(name: string, type: string, content: Buffer | string) {
   const bytes = Buffer.from(content);
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 16);
   return { url: `/assets/${hash}/${name}`, type, bytes };
