@@ -173,9 +173,9 @@ export function addNeedsYou(server: PageServer): void {
 }
 
 /** Most entries of each group; the others come up as these are done. */
-export const MOST = 60;
+const MOST = 60;
 
-export interface Group {
+interface Group {
   title: string;
   filings: FilingSummary[];
 }
@@ -190,7 +190,7 @@ const GROUPS: readonly [title: string, of: (filing: FilingSummary) => boolean][]
 ];
 
 /** What needs somebody, the gravest first; in each group the oldest. */
-export async function groupsOf(
+async function groupsOf(
   { pool, mode }: LedgerDependencies,
   exporters: readonly string[] | null,
 ): Promise<Group[]> {

@@ -106,7 +106,7 @@ const publicLookup: LookupFunction = (host, options, callback) => {
 };
 
 /** @param hosts names and addresses that may be private. @param ca the only trusted authority, PEM */
-export function webhookConnector({ hosts, ca }: { hosts: readonly string[]; ca?: string }): buildConnector.connector {
+function webhookConnector({ hosts, ca }: { hosts: readonly string[]; ca?: string }): buildConnector.connector {
   const more = { timeout: 10_000, allowH2: false, ...(ca === undefined ? {} : { ca }) };
   const named = buildConnector(more);
   const others = buildConnector({ ...more, lookup: publicLookup });
