@@ -6,8 +6,7 @@ import { principalOfProvider } from '../../ledger/principals/principals';
 import { endSessionsAtProvider, openSessionAtProvider, FRESH_S } from '../../ledger/principals/sessions';
 import { Problem } from '../http/problem';
 import type { Door } from '../http/route';
-import type { AddressLimit } from './address-limit';
-import type { Gate } from './gate';
+import type { AddressLimit, Gate } from './gate';
 import { BEGUN, type Arrived, type Begun, type Provider } from './provider';
 import { keepSignIn, needTls, newSecret, openFromHere, ownPath, setSecret, takeSignIn } from './session';
 
