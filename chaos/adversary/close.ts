@@ -3,11 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isEnd } from '../../src/domain/filing/states';
 import type { Certificate } from '../../src/sandbox/authority/world';
 import type { Lab } from './lab';
-import { say, type Played } from './play';
+import { say, type Played } from './operate';
 
-const WITHIN_MS = 20_000;
-/** The answer of a killed sender is waited for. */
-const AFTER_KILL_MS = 60_000;
+const WITHIN_MS = 100_000;
 const LOOK_EVERY_MS = 700;
 /** How often persons answer about one filing, before they leave it open. */
 const ANSWERS = 2;
@@ -44,9 +42,8 @@ export async function close(lab: Lab, played: Played): Promise<Open[]> {
   stage.sandbox.clearFaults();
   service.clear();
   await lab.setClocks(0);
-  const killed = played.plan.steps.some((step) => step.do === 'kill' || step.do === 'restore ledger');
   const answered = new Map<string, number>();
-  for (const until = Date.now() + (killed ? AFTER_KILL_MS : WITHIN_MS); ; await sleep(LOOK_EVERY_MS)) {
+  for (const until = Date.now() + WITHIN_MS; ; await sleep(LOOK_EVERY_MS)) {
     const filings = await readFilings(lab, played).catch(() => null);
     if (filings === null) continue;
     const open = filings

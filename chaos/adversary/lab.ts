@@ -25,6 +25,9 @@ const VARIABLES = {
 const WORKERS = 2;
 const SHIFT_CLOCK = join(__dirname, '..', 'disruptions', 'shift-clock.cjs');
 
+/** The two persons who decide. */
+export const PEOPLE = ['ravi', 'meera'] as const;
+
 export interface Company extends PlannedExporter {
   exporterId: string;
 }
@@ -63,7 +66,7 @@ export async function openLab(say: (message: string) => void): Promise<Lab> {
     ...{ preload: SHIFT_CLOCK, envOf: () => ({ CHAOS_CLOCK_FILE: clock }) },
   });
   const clientOf = async (name: string) => stage.clientAs(await principalOf(stage.pool, name));
-  const people = [await clientOf('ravi'), await clientOf('meera')] as const;
+  const people = [await clientOf(PEOPLE[0]), await clientOf(PEOPLE[1])] as const;
   let companies = 0;
   const lab: Lab = {
     ...{ stage, workers, service, people },

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { faultSchema, type FaultInput } from '../../src/sandbox/faults/fault-schema';
 import { between, pick, seededRandom, type Random } from '../random';
-import { LIES } from './lies';
+import { hidesCertificates, LIES } from './lies';
 
 /** Milliseconds since the plan began. */
 const at = z.number().int().nonnegative();
@@ -109,6 +109,15 @@ const FAULTS: readonly Draw[] = [
   (random) => ({ at: pick(random, [0, 0, 2_500]), do: 'lie', lie: pick(random, LIES), times: between(random, 1, 8) }),
 ];
 
+/** An answer that is lost after the submission took effect, and what keeps its certificates from being recognised. */
+const LOST: Draw = () => ({ at: 0, do: 'fault', fault: { operation: 'push-irm', kind: 'accept-then-drop' } });
+const UNRECOGNISED: readonly Draw[] = [
+  () => ({ at: 0, do: 'fault', fault: { operation: 'push-irm', kind: 'irm-amended' } }),
+  () => ({ at: 0, do: 'fault', fault: { operation: 'refresh-irms', kind: 'stale-balance', times: 6, skip: 1 } }),
+  (random, of) => ({ at: 1_500, do: 'by hand', filing: of, amount: pick(random, ['same', 'other'] as const) }),
+  (random) => ({ at: 0, do: 'lie', lie: pick(random, LIES.filter(hidesCertificates)), times: 30 }),
+];
+
 const whenever = (random: Random): number => between(random, 0, STEPS_WITHIN_MS);
 /** Once an outcome may be asked about: what persons say before it is refused. */
 const late = (random: Random): number => between(random, STEPS_WITHIN_MS / 2, STEPS_WITHIN_MS);
@@ -166,7 +175,7 @@ export function planOf(seed: number): Plan {
   const some = (draws: readonly Draw[], from: number, to: number) =>
     Array.from({ length: between(random, from, to) }, () => pick(random, draws)(random, between(random, 0, count - 1)));
   const steps = [
-    ...some(FAULTS.slice(0, 1), 0, count),
+    ...(random() < 0.4 ? [...some([LOST], 1, 1), ...some(UNRECOGNISED, 1, 1)] : some(FAULTS.slice(0, 1), 0, count)),
     ...some(FAULTS, 1, 3),
     ...some(ACTS, 1, 6),
     ...(seed % FOR_ALL_EVERY === 0 ? some(FOR_ALL, 1, 2) : []),

@@ -37,7 +37,7 @@ const program = new Command('adversary')
   )
   .option('--plan <file>', 'plays the plan of this file (JSON) instead, as often as --plans says (default: once)')
   .addOption(new Option('--minutes <n>', 'starts no further plan after so many minutes').default(60).argParser(count))
-  .addOption(new Option('--at-once <n>', 'plans that are played beside each other').default(4).argParser(count))
+  .addOption(new Option('--at-once <n>', 'plans that are played beside each other').default(6).argParser(count))
   .option('--no-shrink', 'do not look for a shorter plan that breaks the same')
   .option('--json', 'print the result as JSON on standard output', false)
   .addHelpText(
@@ -57,18 +57,20 @@ async function main(): Promise<void> {
   try {
     await playAll(plans, flags.atOnce, async (plan) => {
       if (Date.now() - began > flags.minutes * 60_000) return;
-      const problems = await tryPlan(lab, plan);
+      const { problems, story } = await tryPlan(lab, plan);
       played += 1;
       if (problems.length > 0) broken.push({ seed: plan.seed, problems, plan });
-      say(`plan ${plan.seed ?? ''}: ${problems.join('; ') || 'kept every promise'}`);
+      say(`plan ${plan.seed ?? ''}: ${problems.join('; ') || 'kept every promise'} (${story})`);
+      if (flags.plan !== undefined) say(lastRefused.join('\n'));
     });
     if (flags.shrink) for (const each of broken) each.plan = await shrunk(lab, each.plan, flags.atOnce, say);
+    say(await figuresOf(lab));
   } finally {
     await lab.stop({ keep: broken.length > 0 });
   }
   const seconds = Math.round((Date.now() - began) / 1_000);
   for (const { seed, problems, plan } of broken)
-    say(`plan ${seed ?? ''} broke: ${problems.join('; ')}\n${JSON.stringify(plan, null, 1)}`);
+    say(`plan ${seed ?? ''} broke: ${problems.join('; ')}\n${JSON.stringify(plan)}`);
   say(
     `${played} plans in ${seconds} s, ${broken.length} broke a promise${broken.length > 0 ? `; logs and data: ${lab.stage.folder}` : ''}`,
   );
@@ -100,8 +102,10 @@ async function playAll(plans: readonly Plan[], atOnce: number, work: (plan: Plan
 }
 const BATCH = 40;
 
-/** @returns the promises that the plan broke */
-async function tryPlan(lab: Lab, plan: Plan): Promise<string[]> {
+let lastRefused: string[] = [];
+
+/** @returns the promises that the plan broke, and how its filings stand */
+async function tryPlan(lab: Lab, plan: Plan): Promise<{ problems: string[]; story: string }> {
   const { workers } = lab;
   const known = workers.problems.length;
   try {
@@ -109,22 +113,38 @@ async function tryPlan(lab: Lab, plan: Plan): Promise<string[]> {
     const filings = await close(lab, played);
     const problems = await judge(lab, played, filings);
     await clearAway(lab, played);
-    return [...problems, ...workers.problems.slice(known)];
+    lastRefused = played.refused;
+    const states = filings.map(({ state }) => state).join(', ');
+    const story = `${states}; ${played.said.length} decisions`;
+    return { problems: [...problems, ...workers.problems.slice(known)], story };
   } catch (error) {
-    return [`given up: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`];
+    const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { problems: [`given up: ${why}`], story: '' };
   }
 }
 
 function shrunk(lab: Lab, plan: Plan, atOnce: number, say: (text: string) => void): Promise<Plan> {
   const breaks = async (plans: readonly Plan[]): Promise<boolean[]> => {
     const broke = new Map<Plan, boolean>();
-    await playAll(plans, atOnce, async (each) => void broke.set(each, (await tryPlan(lab, each)).length > 0));
+    await playAll(plans, atOnce, async (each) => void broke.set(each, (await tryPlan(lab, each)).problems.length > 0));
     say(
       `shrinking plan ${plan.seed ?? ''}: ${plans[0]?.steps.length ?? 0} steps, ${[...broke.values()].filter(Boolean).length} of ${plans.length} still break`,
     );
     return plans.map((each) => broke.get(each) ?? false);
   };
   return shrink(plan, breaks, { atOnce, tries: SHRINK_TRIES });
+}
+
+/** What the plans came to in the ledger. */
+async function figuresOf({ stage }: Lab): Promise<string> {
+  const { rows } = await stage.pool.query<{ text: string }>(
+    `SELECT string_agg(what || ' ' || n, ', ' ORDER BY what) AS text FROM (
+       SELECT 'attempts ' || verdict AS what, count(*) AS n FROM attempts GROUP BY 1
+       UNION ALL SELECT 'decisions ' || kind || ' ' || coalesce(outcome, 'open'), count(*) FROM decisions GROUP BY 1
+       UNION ALL SELECT 'rows certified by ' || certified_by, count(*) FROM filing_rows WHERE certified_by IS NOT NULL GROUP BY 1
+       UNION ALL SELECT 'findings ' || kind, count(*) FROM findings GROUP BY 1) AS counted`,
+  );
+  return rows[0]?.text ?? '';
 }
 
 function count(text: string): number {
