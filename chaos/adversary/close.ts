@@ -43,16 +43,16 @@ export async function close(lab: Lab, played: Played): Promise<Open[]> {
   service.clear();
   await lab.setClocks(0);
   const answered = new Map<string, number>();
+  const mayAnswer = ({ filingId }: Open) => (answered.get(filingId) ?? 0) < ANSWERS;
   for (const until = Date.now() + WITHIN_MS; ; await sleep(LOOK_EVERY_MS)) {
     const filings = await readFilings(lab, played).catch(() => null);
     if (filings === null) continue;
-    const open = filings
-      .filter((each) => !isAtRest(each) || (answered.get(each.filingId) ?? 0) < ANSWERS)
-      .filter(({ state }) => !isEnd(state));
+    const isDone = (each: Open) => isEnd(each.state) || (isAtRest(each) && !(each.asked && mayAnswer(each)));
+    const open = filings.filter((each) => !isDone(each));
     if (open.length === 0 || Date.now() > until) return filings;
     for (const each of open) {
       await stage.client.resume(each.filingId).catch(() => undefined);
-      if (!each.asked || (answered.get(each.filingId) ?? 0) >= ANSWERS) continue;
+      if (!each.asked || !mayAnswer(each)) continue;
       const did = await answer(lab, played, each).catch(() => true);
       if (did) answered.set(each.filingId, (answered.get(each.filingId) ?? 0) + 1);
     }
