@@ -1,5 +1,6 @@
 /** Whether a played plan broke a promise, by the authority's own book. */
 import type { Certificate, Filing } from '../../src/sandbox/authority/world';
+import { isEnd } from '../../src/domain/filing/states';
 import { isFiledFor, readRows, type LedgerRow } from '../verdict';
 import { isAtRest, type Open } from './close';
 import { PEOPLE, type Lab } from './lab';
@@ -76,7 +77,8 @@ function isExcused(played: Played, first: Certified, second: Certified, filings:
       (each) => each.kind === kind && each.at < second.request.acceptedAt && mayCarry(each, request, filings),
     );
   const two = (said: readonly Said[]) => new Set(said.map(({ by }) => by)).size === 2;
-  if (two(words('approve', second).filter(({ shown }) => shown))) return true;
+  // Either of the two may have been let in beside the other, which was sent later.
+  if ([first, second].some((each) => two(words('approve', each).filter(({ shown }) => shown)))) return true;
   const denied = words('not filed', first);
   if (two(denied)) return true;
   // One person is enough where nothing can be seen of the first: it came later, or the service hid it in all ways.
@@ -145,8 +147,9 @@ const byPersons = ({ certifiedBy }: LedgerRow): boolean => certifiedBy === 'pers
 
 function isAskedAbout({ irmNumber, sbCumInvoiceNumber }: Certificate, filings: readonly Open[]): boolean {
   return filings.some(
-    ({ asked, rows }) =>
-      asked &&
+    ({ state, attention, rows }) =>
+      !isEnd(state) &&
+      attention !== null &&
       rows.some(({ irm, document, state }) => state === 'sent' && irm === irmNumber && document === sbCumInvoiceNumber),
   );
 }
