@@ -745,7 +745,8 @@ CREATE TABLE bulk_templates (
 -- closes it; if it comes back later, it is a new one. ledger_went_back is never acknowledged: while one is open, nothing
 -- is sent (see docs/protocol.md).
 CREATE TABLE findings (
-  finding_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- No number: it would tell whoever sees one company's findings how many there are of all.
+  finding_id      text PRIMARY KEY DEFAULT upper(left(replace(gen_random_uuid()::text, '-', ''), 16)),
   mode            text NOT NULL,
   -- Null if it concerns no company.
   iec             text,
@@ -1107,8 +1108,8 @@ CREATE FUNCTION write_finding_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO events (mode, type, exporter_id, filing_id, subject, data)
   SELECT NEW.mode, 'ebrc.attention.' || CASE WHEN NEW.closed_at IS NULL THEN 'opened' ELSE 'closed' END,
-         coalesce(f.exporter_id, NEW.exporter_id), f.filing_id, coalesce(f.reference, NEW.finding_id::text),
-         jsonb_build_object('findingId', NEW.finding_id::text, 'kind', NEW.kind, 'filingId', NEW.filing_id,
+         coalesce(f.exporter_id, NEW.exporter_id), f.filing_id, coalesce(f.reference, NEW.finding_id),
+         jsonb_build_object('findingId', NEW.finding_id, 'kind', NEW.kind, 'filingId', NEW.filing_id,
            'exporterId', coalesce(f.exporter_id, NEW.exporter_id))
     FROM (SELECT) AS one LEFT JOIN filings f ON f.filing_id = NEW.filing_id;
   IF NEW.closed_at IS NULL THEN PERFORM pg_notify('ebrc_events', ''); END IF;

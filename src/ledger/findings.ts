@@ -108,19 +108,24 @@ export async function closeDelay(db: Queryable, { mode, filingId }: { mode: Mode
 export async function noteHealed(db: Queryable, key: FindingKey, healed: string): Promise<void> {
   await db.query(
     `UPDATE findings SET healed = $3 WHERE finding_id =
-       (SELECT finding_id FROM findings WHERE mode = $1 AND key = $2 ORDER BY finding_id DESC LIMIT 1)`,
+       (SELECT finding_id FROM findings WHERE mode = $1 AND key = $2 ORDER BY first_seen_at DESC LIMIT 1)`,
     [key.mode, keyOfFinding(key), healed],
   );
 }
 
-const COLUMNS = `finding_id::text AS id, kind, exporter_id AS "exporterId",
+/** SQL: the columns of a finding for who sees these exporters; of another client of the company it names no filing. */
+const COLUMNS = (exporters: string) => `finding_id AS id, kind, exporter_id AS "exporterId",
   (SELECT name FROM exporters e WHERE e.exporter_id = findings.exporter_id) AS "exporterName", ebrc_number AS "eBRCNumber",
-  filing_id AS "filingId", source_row AS row, irm_number AS "irmNumber", ours, theirs, amount::text AS amount, currency,
-  coalesce(reason, text) AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
+  CASE WHEN ${isOwn(exporters)} THEN filing_id END AS "filingId", source_row AS row, irm_number AS "irmNumber",
+  CASE WHEN ${isOwn(exporters)} THEN ours END AS ours, theirs, amount::text AS amount, currency,
+  CASE WHEN filing_id IS NULL OR ${isOwn(exporters)} THEN coalesce(reason, text) END AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
   ${ISO('first_seen_at')} AS "firstSeenAt", ${ISO('last_seen_at')} AS "lastSeenAt", ${ISO('closed_at')} AS "closedAt", healed,
   ${ISO('acknowledged_at')} AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note,
   kind = 'outcome_unknown' AND EXISTS (SELECT FROM filings l WHERE l.filing_id = findings.filing_id AND l.closed_at IS NULL
     AND NOT l.asked) AS "gathering"`;
+
+/** SQL: whether a finding is of no exporter, or of one of these (lower-cased ids; null: all). */
+const isOwn = (ids: string) => `(${ids}::text[] IS NULL OR exporter_id IS NULL OR lower(exporter_id) = ANY(${ids}))`;
 
 /** `gathering`: evidence of an unknown outcome is gathered, and nobody is asked yet. */
 type StoredFinding = Omit<FindingView, 'advice'> & { gathering: boolean };
@@ -148,17 +153,19 @@ export async function listFindings(
     filingId?: string;
     kind?: FindingKind;
     all?: boolean;
+    /** The id of the last one that was read. */
     after?: string;
     limit?: number;
   },
 ): Promise<FindingView[]> {
-  const { mode, exporters, filingId, kind, all = false, after = 0, limit } = filter;
+  const { mode, exporters, filingId, kind, all = false, after, limit } = filter;
   const { rows } = await db.query<StoredFinding>(
-    `SELECT ${COLUMNS} FROM findings
+    `SELECT ${COLUMNS('$2')} FROM findings
       WHERE mode = $1 AND ${isOfExporters('$2')} AND ($3::text IS NULL OR kind = $3)
-        AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND finding_id > $6
+        AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL))
+        AND ($6::text IS NULL OR (first_seen_at, finding_id) > (SELECT first_seen_at, finding_id FROM findings WHERE finding_id = $6))
         AND ($7::text IS NULL OR filing_id = $7)
-      ORDER BY finding_id LIMIT $5`,
+      ORDER BY first_seen_at, finding_id LIMIT $5`,
     [mode, exporters, kind, all, limit, after, filingId],
   );
   return rows.map(viewOf);
@@ -170,10 +177,10 @@ export async function healedFindings(
   { mode, exporters, runId }: { mode: Mode; exporters: readonly string[] | null; runId: string },
 ): Promise<FindingView[]> {
   const { rows } = await db.query<StoredFinding>(
-    `SELECT ${COLUMNS} FROM findings
+    `SELECT ${COLUMNS('$2')} FROM findings
       WHERE mode = $1 AND ${isOfExporters('$2')} AND healed IS NOT NULL
         AND closed_at >= (SELECT started_at FROM reconciliation_runs WHERE run_id = $3)
-      ORDER BY finding_id`,
+      ORDER BY first_seen_at, finding_id`,
     [mode, exporters, runId],
   );
   return rows.map(viewOf);
@@ -198,11 +205,10 @@ export async function acknowledgeFinding(
   args: { mode: Mode; id: string; by: string; note: string; exporters?: readonly string[] | null },
 ): Promise<FindingView | null> {
   const { mode, id, by, note, exporters } = args;
-  if (!/^\d{1,18}$/.test(id)) return null;
   const { rows } = await db.query<StoredFinding>(
     `UPDATE findings SET acknowledged_at = clock_timestamp(), acknowledged_by = $3, note = $4
       WHERE mode = $1 AND finding_id = $2 AND kind <> 'ledger_went_back' AND ${isOfExporters('$5')}
-      RETURNING ${COLUMNS}`,
+      RETURNING ${COLUMNS('$5')}`,
     [mode, id, by, note, exporters],
   );
   return rows[0] ? viewOf(rows[0]) : null;

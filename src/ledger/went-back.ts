@@ -72,7 +72,7 @@ const subjectOf = ({ workflowId, runId }: RecordedRun): string => `run/${runId}/
 export async function runsOfFindings(db: Queryable, mode: Mode): Promise<RecordedRun[]> {
   const { rows } = await db.query<{ run: RecordedRun }>(
     `SELECT theirs AS run FROM findings
-      WHERE mode = $1 AND kind = $2 AND closed_at IS NULL AND key LIKE $2 || '|run/%' ORDER BY finding_id`,
+      WHERE mode = $1 AND kind = $2 AND closed_at IS NULL AND key LIKE $2 || '|run/%' ORDER BY first_seen_at, finding_id`,
     [mode, WENT_BACK],
   );
   return rows.map(({ run }) => run);
@@ -145,9 +145,9 @@ export async function readLedgerStatus(db: Queryable, mode: Mode): Promise<Ledge
     [mode],
   );
   const { rows: missing } = await db.query<LedgerStatus['missing'][number]>(
-    `SELECT finding_id::text AS "findingId", filing_id AS "filingId", theirs ->> 'workflowId' AS "workflowId",
+    `SELECT finding_id AS "findingId", filing_id AS "filingId", theirs ->> 'workflowId' AS "workflowId",
             coalesce(text, '') AS text, ${ISO('first_seen_at')} AS since
-       FROM findings WHERE mode = $1 AND kind = $2 AND closed_at IS NULL ORDER BY finding_id`,
+       FROM findings WHERE mode = $1 AND kind = $2 AND closed_at IS NULL ORDER BY first_seen_at, finding_id`,
     [mode, WENT_BACK],
   );
   if (!rows[0]) throw new Error('The ledger has no row of its own: its migration did not finish.');

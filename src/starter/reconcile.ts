@@ -1,6 +1,6 @@
 import { summaryText } from '../domain/text';
 import { reconcileInput, type ReconcileResult } from '../domain/report-contracts';
-import type { FindingView, FindingKind } from '../domain/reconciliation/findings';
+import { FINDING_ID, type FindingView, type FindingKind } from '../domain/reconciliation/findings';
 import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
 import type { EbrcClientDependencies, LedgerDependencies } from './dependencies';
 import { checkedInput, refusal } from './errors';
@@ -103,8 +103,8 @@ export async function findings(
   { exporter, ...filter }: FindingsRequest = {},
 ): Promise<FindingView[]> {
   const { pool, mode } = deps;
-  if (filter.after !== undefined && !/^\d{1,18}$/u.test(filter.after))
-    throw refusal('unknown_finding', `${filter.after} is not the id of a finding, which is a number.`);
+  if (filter.after !== undefined && !FINDING_ID.test(filter.after))
+    throw refusal('unknown_finding', `${filter.after} is not the id of a finding. \`ebrc findings\` lists them.`);
   if (exporter === undefined) return listFindings(pool, { mode, ...filter });
   const exporterId = (await exporterIdOf(pool, mode, exporter)).toLowerCase();
   if (!(await companyToReconcile(pool, exporterId))) throw unknownExporter(exporter, mode);

@@ -91,7 +91,7 @@ export async function certifyByHand(
 /** What was found, kind by kind: of a filing, that nothing closed yet. */
 export async function findings({ ledger }: FilingStage, filingId: string | null): Promise<string[]> {
   const found = await ledger.select(
-    'SELECT kind FROM findings WHERE filing_id = $1 AND closed_at IS NULL ORDER BY finding_id',
+    'SELECT kind FROM findings WHERE filing_id = $1 AND closed_at IS NULL ORDER BY first_seen_at',
     filingId,
   );
   return found.map(({ kind }) => String(kind));

@@ -24,7 +24,7 @@ import { decide, type Decided } from '../../src/ledger/decisions/decide';
 import type { Decision } from '../../src/ledger/decisions/asked';
 import { addAccount, type PortalAccount } from '../support/sandbox';
 import { timeSkippingEnvironment } from '../support/temporal';
-import { startTestWorker, type TestWorkerOptions } from '../support/worker';
+import { startTestWorker, wakeQuietly, type TestWorkerOptions } from '../support/worker';
 import { isAsleep, telling, type Filing } from './history';
 
 export type { Filing };
@@ -282,7 +282,7 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
     /** Wakes the run of a filing, which looks at the ledger. */
     async poke(filing: Filing): Promise<void> {
       await stage.untilAsleep(filing);
-      await poke(env.client, filing.workflowId);
+      await wakeQuietly(env, filing.workflowId, () => poke(env.client, filing.workflowId));
     },
     /** New portal credentials, as `ebrc credentials` submits them. */
     async renewCredentials({ exporterId, username }: TestExporter, password: string): Promise<void> {

@@ -34,8 +34,8 @@ async function sideOf(who: typeof KAVERI, reference: string, document: string): 
   expect([filed.state, number]).toEqual(['certified', expect.stringMatching(/./u)]);
   const { rows: made } = await stage.ledger.pool.query<{ id: string }>(
     `INSERT INTO findings (finding_id, mode, iec, key, kind, exporter_id, text, first_seen_at, last_seen_at)
-     OVERRIDING SYSTEM VALUE VALUES ($3, 'test', $1, $1, 'status_changed', $2, 'x', now(), now()) RETURNING finding_id AS id`,
-    [who.iec, exporter, who === KAVERI ? 7_700_001 : 7_700_002],
+     VALUES ($3, 'test', $1, $1, 'status_changed', $2, 'x', now(), now()) RETURNING finding_id AS id`,
+    [who.iec, exporter, who === KAVERI ? 'F1F1F1F1F1F1F1F1' : 'F2F2F2F2F2F2F2F2'],
   );
   const [{ irmNumber } = { irmNumber: '' }] = message.ebrcBulkGenDtos;
   const { filingId, contentHash, requestId, dgftAckId } = filed;
@@ -49,7 +49,7 @@ async function sideOf(who: typeof KAVERI, reference: string, document: string): 
 }
 
 const nothing = (): Names => ({
-  ...{ exporter: randomUUID(), email: 'nobody@x.example', filing: 'JULY-NOBODY', number: 'NONE123', id: '999999999' },
+  ...{ exporter: randomUUID(), email: 'nobody@x.example', filing: 'JULY-NOBODY', number: 'NONE123', id: '0A0A0A0A0A0A0A0A' },
   webhook: randomUUID(),
 });
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { IllegalStateError } from '@temporalio/common';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import pino, { type Logger } from 'pino';
 import { createActivities } from '../../src/activities/create-activities';
@@ -21,6 +22,7 @@ import { reportsInProcess } from '../../src/reports/render';
 import { createVault } from '../../src/ledger/vault/vault';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { noteOpen } from './jest/left-open';
+import { eventually } from './processes';
 import type { TestDatabase } from './postgres';
 import { TEST_SETTINGS } from './settings';
 import { workflowBundle } from './workflow-bundle';
@@ -41,6 +43,8 @@ interface TestStage {
   client: Client;
   nativeConnection: NativeConnection;
   namespace?: string;
+  /** Of the time-skipping server; a development server has no clock that can be held. */
+  connection?: { testService?: TestWorkflowEnvironment['connection']['testService'] };
   currentTimeMs(): Promise<number>;
 }
 
@@ -118,14 +122,10 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     settings,
     searchAttributes: Object.keys(SEARCH_ATTRIBUTES),
     queueing: () => Promise.resolve(new Map()),
-    poke: (workflowId) =>
-      poke(env.client, workflowId).then(
-        () => undefined,
-        () => undefined,
-      ),
+    poke: (workflowId) => wakeQuietly(env, workflowId, () => poke(env.client, workflowId)),
     pokeOrStart: async (filingId) => {
       const filing = await getFiling(ledger.pool, filingId);
-      if (filing) await pokeOrStart(env.client, taskQueue, filing).catch(() => undefined);
+      if (filing) await wakeQuietly(env, filing.workflowId, () => pokeOrStart(env.client, taskQueue, filing));
     },
   };
   const deps = options.adjust?.(made) ?? made;
@@ -184,6 +184,41 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     },
   };
 }
+
+/**
+ * Wakes a run while the clock stands. The time-skipping server blocks for good when a run cancels a call that is just
+ * put into its queue; while it skips, the next call is put there at once.
+ */
+export async function wakeQuietly(env: TestStage, workflowId: string, wake: () => Promise<unknown>): Promise<void> {
+  const clock = env.connection?.testService;
+  await clock?.lockTimeSkipping({});
+  try {
+    await untilTaken(env.client, workflowId);
+    await wake();
+    await untilTaken(env.client, workflowId);
+  } catch {
+    // A run that is not there is not woken; what is to happen then, the test asserts.
+  } finally {
+    await clock?.unlockTimeSkipping({});
+  }
+}
+
+/** Waits until no workflow task is under way and workers have taken every call that is due. */
+async function untilTaken(temporal: Client, workflowId: string): Promise<void> {
+  const run = temporal.workflow.getHandle(workflowId);
+  const isTaken = async () => {
+    const { raw } = await run.describe();
+    if ((raw.pendingActivities ?? []).some(({ state, attempt }) => state !== STARTED && attempt === 1)) return false;
+    const { workflowTaskScheduledEventAttributes, workflowTaskStartedEventAttributes } =
+      (await run.fetchHistory()).events?.at(-1) ?? {};
+    return !workflowTaskScheduledEventAttributes && !workflowTaskStartedEventAttributes;
+  };
+  // A run that is not there, or is held up, is woken all the same.
+  await eventually(isTaken, 5_000).catch(() => undefined);
+}
+
+/** `temporal.api.enums.v1.PendingActivityState`. */
+const STARTED = 2;
 
 /**
  * The server's time for code that cannot wait for it: the last time read, plus the time since. `read` resolves once no

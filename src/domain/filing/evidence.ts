@@ -1,4 +1,5 @@
 /** What speaks against "it was not filed". An entry's name is compared, its text is for people. */
+import { HOUR_MS } from '../dates';
 
 /**
  * - `certificate`: one that agrees with a row. `irm_fell`: the balance fell by more than is certified on the IRM;
@@ -44,6 +45,23 @@ export const evidenceEntry = (kind: EvidenceKind, subject: string, text: string)
 });
 
 export const NO_READING = evidenceName('reading', 'none');
+
+/** Readings of certificates as of `now`, in epoch ms: the last whole one, and since when they fail. */
+export interface CertificatesRead {
+  wholeAt: number | null;
+  failingSince: number | null;
+  /** What stands against sending wants a reading that began after this; null: nothing does. */
+  readAfter: number | null;
+  now: number;
+}
+
+/** The certificates were not read whole within the hour, or not since they have to be. */
+export const isUnread = ({ wholeAt, readAfter, now }: Omit<CertificatesRead, 'failingSince'>): boolean =>
+  wholeAt === null || wholeAt < Math.max(now - HOUR_MS, readAfter ?? 0);
+
+/** They could not be read whole for a settle time, so that persons decide. */
+export const isUnreadable = (read: CertificatesRead, settleMs: number): boolean =>
+  isUnread(read) && read.failingSince !== null && read.failingSince < read.now - settleMs;
 
 /** Evidence without repeated names, in the order of names. */
 export function evidenceOf(entries: readonly EvidenceEntry[], readAt: string | null): Evidence {

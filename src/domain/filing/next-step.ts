@@ -1,7 +1,7 @@
 /** The whole story of a filing: what its run does next, by what is known. Pure; read it from top to bottom. */
 import { HOUR_MS, MINUTE_MS } from '../dates';
 import { counted } from '../text';
-import { NO_READING } from './evidence';
+import { isUnread, isUnreadable, NO_READING } from './evidence';
 import type { AttemptFacts, Decided, Facts, Next } from './facts';
 import { endOf, type FilingState } from './states';
 
@@ -71,7 +71,7 @@ function beforeSending(f: Facts): Decided {
 /** The reading that is needed before sending; null: none, or it failed for a settle time and persons decide. */
 function readingFirst(f: Facts): Next | null {
   const { readings, breaker, now } = f;
-  const unread = isUnread(f);
+  const unread = isUnread(certificatesRead(f));
   const staleIrms = readings.irmsAt === null || readings.irmsAt < now - FRESH_MS;
   if (!breaker && !staleIrms && (!unread || unreadable(f))) return null;
   if (readings.underWay) return waitUntil(now + UNDER_WAY_MS, 'Wait for a reading under way');
@@ -80,13 +80,13 @@ function readingFirst(f: Facts): Next | null {
   return read(unread || breaker ? 'both' : 'irms', 2, 'Read the certificates and balances before sending');
 }
 
-/** The certificates were not read whole since they have to be. */
-const isUnread = ({ readings, against, now }: Facts): boolean =>
-  readings.wholeAt === null || readings.wholeAt < Math.max(now - FRESH_MS, against?.readAfter ?? 0);
-
-/** They could not be read whole for a settle time, so that persons decide. */
-const unreadable = (f: Facts): boolean =>
-  isUnread(f) && f.readings.failingSince !== null && f.now - f.readings.failingSince > f.settleMs;
+const certificatesRead = ({ readings, against, now }: Facts) => ({
+  wholeAt: readings.wholeAt,
+  failingSince: readings.failingSince,
+  readAfter: against?.readAfter ?? null,
+  now,
+});
+const unreadable = (f: Facts): boolean => isUnreadable(certificatesRead(f), f.settleMs);
 
 function awaitApproval(f: Facts): Decided {
   const { approval, unreadApproved } = f.filing;

@@ -4,6 +4,9 @@
 export const RECONCILE_CHECKS = ['certificates', 'balances', 'documents', 'filings'] as const;
 export type ReconcileCheck = (typeof RECONCILE_CHECKS)[number];
 
+/** The id of a finding. */
+export const FINDING_ID = /^[0-9A-F]{16}$/u;
+
 /** For each kind: the check of a reconciliation that may close it (null: something else does), and advice. */
 const FINDINGS = {
   ours_not_theirs: [

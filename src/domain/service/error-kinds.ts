@@ -37,10 +37,6 @@ export const ERROR_KINDS = {
   attempt_closed: 'Our own refusal to write: the attempt was closed before the first byte. Nothing was written.',
   ledger_unavailable:
     'Our own database cannot be used right now: away, silent, read-only after a failover, out of connections, a deadlock, a time-out. Nothing was written to the service.',
-  ledger_put_back:
-    'Our own refusal: the document store has sends that the ledger does not know, so the ledger was put back to an earlier state. Nothing was written.',
-  documents_unavailable:
-    'Our own refusal: the document store is away, full, another one, or has lost sends, so a send cannot be counted. Nothing was written.',
   cancelled: 'The caller cancelled. For a submission: before anything was written.',
   extraction_unconfigured: 'EBRC_EXTRACTION_URL or EBRC_EXTRACTION_KEY is not set.',
   unexpected: 'A defect of ours, or an unforeseen error.',

@@ -89,8 +89,6 @@ const READS = {
   refused: refuse,
   attempt_closed: refuse,
   ledger_unavailable: { action: 'retry', schedule: SHORT },
-  ledger_put_back: { action: 'retry', schedule: RATE },
-  documents_unavailable: { action: 'retry', schedule: RATE },
   cancelled: refuse,
   extraction_unconfigured: refuse,
   unexpected: { action: 'retry', schedule: ODD },
@@ -106,9 +104,6 @@ const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'can
     rate_limited: resend,
     credential_fuse: { action: 'wait', until: 'fuse', schedule: FUSE },
     ledger_unavailable: resend,
-    // The next attempt waits for the ledger: see `onceLedgerIsWhole` in src/workflows/filing/pauses.ts.
-    ledger_put_back: resend,
-    documents_unavailable: resend,
     // The attempt was closed because nothing was written; the workflow reads the attempt and continues.
     attempt_closed: resend,
     // Only before the first byte; after it the kind is outcome_unknown.

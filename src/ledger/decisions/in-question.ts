@@ -1,8 +1,7 @@
 /** What persons can decide about a filing now, and what they are shown. */
 import type { ApprovalFacts, NotFiledFacts } from '../../domain/filing/decision';
-import { evidenceName, NO_READING } from '../../domain/filing/evidence';
+import { evidenceName, isUnreadable, NO_READING } from '../../domain/filing/evidence';
 import { verdictOf, type SendResult } from '../../domain/filing/verdicts';
-import { HOUR_MS } from '../../domain/dates';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import type { LockedFiling } from '../filings/lock';
@@ -132,9 +131,8 @@ export async function againstSending(client: Queryable, filing: ToApprove, settl
     [mode, iec],
   );
   const { wholeAt = null, failingSince = null } = rows[0] ?? {};
-  const isRead = wholeAt !== null && wholeAt >= Math.max(now - HOUR_MS, readAfter);
-  const isUnreadable = !isRead && failingSince !== null && failingSince < now - settleAfterMs;
-  return isUnreadable ? { names: [...names, NO_READING], readAfter } : against;
+  const unreadable = isUnreadable({ wholeAt, failingSince, readAfter, now }, settleAfterMs);
+  return unreadable ? { names: [...names, NO_READING], readAfter } : against;
 }
 
 /** Whether certificates can be named for rows that were never sent: something stands against sending it. */

@@ -92,7 +92,7 @@ export interface PagesLook {
 const VERSION = `f.moves || '.' || coalesce((SELECT max(ordinal) FROM events e WHERE e.filing_id = f.filing_id), 0)`;
 
 /** SQL: the version of everything that needs somebody; $2 the mode. */
-const NEEDS = `SELECT count(*) || '.' || coalesce(sum(moves), 0) || '.' || (SELECT count(*) || '.' || coalesce(max(finding_id), 0)
+const NEEDS = `SELECT count(*) || '.' || coalesce(sum(moves), 0) || '.' || (SELECT count(*) || '.' || coalesce(max(extract(epoch FROM first_seen_at)), 0)
     FROM findings WHERE mode = $2 AND closed_at IS NULL AND acknowledged_at IS NULL) FROM filings f WHERE f.mode = $2 AND ${NEEDS_ATTENTION}`;
 
 /** The name under which {@link lookForPages} tells of everything that needs somebody. */

@@ -37,7 +37,7 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
       byCurrency: `SELECT currency, sum(amount)::text AS value FROM open_findings
         WHERE currency IS NOT NULL AND amount IS NOT NULL GROUP BY currency ORDER BY currency`,
       trend: OPEN_BY_DAY,
-      findings: `SELECT o.finding_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
+      findings: `SELECT o.finding_id AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
          f.workflow_id AS "workflowId", o.irm_number AS "irmNumber", o.amount::text AS value, o.currency, o.days, coalesce(o.reason, o.text) AS reason
          FROM open_findings o LEFT JOIN exporters e USING (exporter_id) LEFT JOIN filings f ON f.filing_id = o.filing_id
         WHERE o.kind <> 'outcome_unknown' AND NOT (o.kind = 'filing_overdue'

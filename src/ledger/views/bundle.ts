@@ -26,7 +26,7 @@ const FILES = {
     WHERE (c.mode, c.iec, c.ebrc_number) IN (SELECT mode, iec, ebrc_number FROM filing_rows WHERE filing_id = $1)
        OR ((c.mode, c.iec) IN ${COMPANY} AND c.document_key IN (SELECT document_key FROM filing_rows WHERE filing_id = $1))
     ORDER BY c.ebrc_number`,
-  'findings.json': 'SELECT * FROM findings WHERE filing_id = $1 ORDER BY finding_id',
+  'findings.json': 'SELECT * FROM findings WHERE filing_id = $1 ORDER BY first_seen_at, finding_id',
   'events.json': 'SELECT * FROM events WHERE filing_id = $1 ORDER BY ordinal',
   'calls.json': `SELECT c.* FROM api_calls c JOIN filings f USING (mode, exporter_id) WHERE f.filing_id = $1
     AND c.at BETWEEN f.made_at AND coalesce(f.closed_at, clock_timestamp()) ORDER BY c.call_id`,

@@ -165,7 +165,7 @@ export async function recordFailed(db: Queryable, { id }: Pick<Delivery, 'id'>, 
 const findingOf = (mode: Mode, webhookId: string) =>
   ({ mode, iec: null, kind: 'webhook_paused', subject: webhookId }) as const;
 
-/** Pauses an endpoint, with a finding that asks. */
+/** Pauses an endpoint, with a finding that asks; in the caller's transaction. */
 export async function pauseWebhook(db: Queryable, mode: Mode, webhookId: string, why: string): Promise<void> {
   const { rows } = await db.query<{ address: string }>(
     `UPDATE webhooks SET paused_at = clock_timestamp(), paused_why = $2 WHERE webhook_id = $1 AND paused_at IS NULL RETURNING address`,
@@ -210,7 +210,7 @@ export async function readDigest(db: Queryable, mode: Mode, scope: readonly stri
          FROM filings f WHERE mode = $1 AND ($2::text[] IS NULL OR lower(exporter_id) = ANY ($2))
           AND (attention IS NOT NULL OR (closed_at IS NULL AND due_at < clock_timestamp()))
        UNION ALL
-       SELECT finding_id::text, kind, filing_id, finding_id::text, first_seen_at FROM findings
+       SELECT finding_id, kind, filing_id, finding_id, first_seen_at FROM findings
         WHERE mode = $1 AND ($2::text[] IS NULL OR lower(exporter_id) = ANY ($2)) AND closed_at IS NULL AND acknowledged_at IS NULL
      ) AS matters ORDER BY since LIMIT ${DIGEST_ITEMS}`,
     [mode, scope],

@@ -31,7 +31,9 @@ export const Rows = ({ rows, viewer, href, filter, page }: RowsProps): JSX.Eleme
     <Section id="rows" title={`Rows (${listed.length})`}>
       <p class="more">
         {Object.entries(FILTERS).map(([name, { text }]) => (
-          <Link href={`${href}?rows=${name}#rows`} text={`${text} (${of(name).length})`} />
+          <>
+            <Link href={`${href}?rows=${name}#rows`} text={`${text} (${of(name).length})`} />{' '}
+          </>
         ))}
       </p>
       <Table

@@ -1,5 +1,5 @@
 /** The first page: what needs somebody, the gravest and oldest first, each with its next action. */
-import type { FindingView } from '../../domain/reconciliation/findings';
+import { FINDING_ID, type FindingView } from '../../domain/reconciliation/findings';
 import type { FilingSummary } from '../../domain/filing/view';
 import { filingName } from '../../domain/names';
 import { counted } from '../../domain/text';
@@ -114,7 +114,7 @@ const NeedsYouPage = (props: { viewer: Viewer; groups: Group[]; found: FindingVi
         <Section id="reports" title="Reports">
           <p>
             <Link href="/reports/daily" text="The daily report" /> and{' '}
-            <Link href="/reports/ageing" text="the ageing of open amounts" />, as pages to keep
+            <Link href="/reports/ageing" text="the ageing of open amounts" />, as pages to keep.
           </p>
         </Section>
       )}
@@ -147,7 +147,7 @@ export function addNeedsYou(server: PageServer): void {
   addPage(server, {
     route: 'POST /findings/:id/acknowledge',
     roles: ['checker', 'admin'],
-    params: z.object({ id: z.string().regex(/^\d{1,15}$/) }),
+    params: z.object({ id: z.string().regex(FINDING_ID) }),
     fields: z.object({ note }),
     async handle({ principal: { name: by, exporters }, params: { id }, fields }) {
       await acknowledgeFinding(deps, { id, note: fields.note, by, exporters });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { named } from '../http/components';
 import { EXAMPLES } from '../http/examples';
 import { reconcileInput } from '../../domain/report-contracts';
-import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
+import { FINDING_ID, FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
 import type { Principal } from '../../domain/principal';
 import { acknowledgeFinding, findings, reconcile } from '../../starter/reconcile';
 import { figuresOf } from '../../starter/report';
@@ -60,12 +60,12 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
     }),
     answers: { 200: { description: 'Findings', schema: listOf(findingSchema) } },
     async handle({ principal, query: { cursor, limit, exporter, kind, all } }) {
-      const after = String(readCursor(cursor, z.number().int()) ?? 0);
+      const after = readCursor(cursor, z.string().regex(FINDING_ID)) ?? undefined;
       const exporterId = exporter && (await visibleExporter(deps, principal, exporter));
       const { exporters } = principal;
       const filter = { exporter: exporterId, exporters, kind, all: all === 'true', after, limit: limit + 1 };
       const read = await findings(deps, filter);
-      const { items, next } = pageOf(read, limit, ({ id }) => Number(id));
+      const { items, next } = pageOf(read, limit, ({ id }) => id);
       return { body: { items: items.map(findingBody), next } };
     },
   });
@@ -76,7 +76,7 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
     route: 'POST /findings/:id/acknowledge',
     summary: 'Acknowledge a finding; it stays open until it is gone',
     roles: ['checker', 'admin'],
-    params: z.object({ id: z.string().regex(/^\d{1,15}$/, 'is not the id of a finding, which is a number') }),
+    params: z.object({ id: z.string().regex(FINDING_ID, 'is not the id of a finding: 16 of 0-9 and A-F') }),
     body: named('AcknowledgeFindingRequest', z.strictObject({ note }), EXAMPLES.note),
     answers: { 200: { description: 'The finding', schema: findingSchema } },
     async handle({ principal, params: { id }, body }) {

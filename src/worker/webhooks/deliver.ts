@@ -7,6 +7,7 @@ import type { Mode } from '../../domain/names';
 import { cloudEventOf, messageBody, retryDelayMs, verdictOf } from '../../domain/webhooks';
 import { EncryptionError } from '../../encryption/keys';
 import { PLACED } from '../../ledger/events';
+import { withTransaction } from '../../ledger/pool';
 import type { Vault } from '../../ledger/vault/vault';
 import {
   addDigests,
@@ -92,10 +93,12 @@ interface Endpoint {
 async function tellNext(deps: DeliveryDependencies, endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {
   const { pool, mode } = deps;
   const { id: webhookId } = endpoint;
+  // Together with its finding: an endpoint that is paused without one would be told nothing, and nobody would know.
+  const pause = (why: string) => withTransaction(pool, (client) => pauseWebhook(client, mode, webhookId, why));
   const delivery = await nextDelivery(pool, webhookId);
   if (!delivery) return false;
   if (delivery.ownerGone && delivery.kind !== 'test') {
-    await pauseWebhook(pool, mode, webhookId, 'the principal that added it was removed, or has ended');
+    await pause('the principal that added it was removed, or has ended');
     return true;
   }
   const body = await bodyOf(deps, delivery);
@@ -115,8 +118,8 @@ async function tellNext(deps: DeliveryDependencies, endpoint: Endpoint, signal: 
   const again = { againInMs: retryDelayMs(delivery.tries + 1), endpointInMs: retryDelayMs(delivery.failures + 1) };
   const onlyFails = await recordFailed(pool, delivery, { verdict, status, problem, ...again });
   if (delivery.kind === 'test') return true;
-  if (verdict === 'gone') await pauseWebhook(pool, mode, webhookId, 'it answered 410 Gone');
-  else if (onlyFails) await pauseWebhook(pool, mode, webhookId, 'everything has failed for three days');
+  if (verdict === 'gone') await pause('it answered 410 Gone');
+  else if (onlyFails) await pause('everything has failed for three days');
   return true;
 }
 

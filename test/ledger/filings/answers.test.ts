@@ -1,6 +1,7 @@
 /** Answers of senders: what they prove, alone and beside what is known of other attempts. */
 import { applyReadings } from '../../../src/ledger/attempts/settle';
-import { storeAnswer, type StoredAnswer } from '../../../src/ledger/attempts/attempts';
+import { storeAnswer } from '../../../src/ledger/attempts/answer';
+import type { StoredAnswer } from '../../../src/ledger/attempts/attempts';
 import { beginToSend } from '../../../src/ledger/attempts/send';
 import { readLedgerTime } from '../../../src/ledger/time';
 import { withTransaction } from '../../../src/ledger/pool';

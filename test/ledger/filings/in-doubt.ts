@@ -138,7 +138,7 @@ export const namesOf = async ({ select }: Ledger, filingId: string) =>
 export const findingsOf = async ({ select }: Ledger, filingId: string) =>
   (
     await select(
-      'SELECT kind, text FROM findings WHERE filing_id = $1 AND closed_at IS NULL ORDER BY finding_id',
+      'SELECT kind, text FROM findings WHERE filing_id = $1 AND closed_at IS NULL ORDER BY first_seen_at',
       filingId,
     )
   ).map(({ kind, text }) => `${kind as string}: ${text as string}`);

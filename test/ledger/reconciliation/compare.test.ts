@@ -309,7 +309,7 @@ describe('an acknowledgement', () => {
   it('is not to be had for a ledger that went back', async () => {
     const { rows } = await ledger.pool.query<{ id: string }>(
       `INSERT INTO findings (mode, key, kind, first_seen_at, last_seen_at) VALUES ('test', 'k', 'ledger_went_back', now(), now())
-       RETURNING finding_id::text AS id`,
+       RETURNING finding_id AS id`,
     );
     expect(await acknowledge(rows[0]?.id)).toBeNull();
   });

@@ -29,9 +29,15 @@ module.exports = class SharedEnvironment {
     this.#environment = { ...process.env };
   }
 
-  /** The next file must see neither the variables that this one has set nor its `jest.setTimeout`. */
+  /**
+   * The next file must see neither the variables that this one has set nor its `jest.setTimeout`. Jest's own handlers
+   * and states of this file would be kept, and called, by every later one.
+   */
   async teardown() {
     delete globalThis[Symbol.for('TEST_TIMEOUT_SYMBOL')];
+    delete globalThis[Symbol.for('EVENT_HANDLERS')];
+    for (const symbol of Object.getOwnPropertySymbols(globalThis))
+      if (symbol.description === 'JEST_STATE_SYMBOL') delete globalThis[symbol];
     for (const name of Object.keys(process.env)) if (!(name in this.#environment)) delete process.env[name];
     Object.assign(process.env, this.#environment);
   }

@@ -1,7 +1,7 @@
 import { Option, Argument, type Command } from 'commander';
 import { FINDING_KINDS, type FindingView } from '../../../../domain/reconciliation/findings';
 import type { FindingsRequest, ReconcileOutcome, ReconcileRequest } from '../../../reconcile';
-import { UsageError, EXIT } from '../../../errors';
+import { EXIT } from '../../../errors';
 import type { Bind } from '../../context';
 import { amountText } from '../../../../domain/money';
 import { apart, fields, optional, right, table, type Page, type Part } from '../../page';
@@ -28,7 +28,7 @@ const FINDINGS_HELP = `
 Examples:
   $ ebrc findings
   $ ebrc findings --kind theirs_not_ours --exporter accounts@asha.example
-  $ ebrc findings acknowledge 17 --note "filed by the bank before we came"`;
+  $ ebrc findings acknowledge 5C3A91E07B2D4F68 --note "filed by the bank before we came"`;
 
 /** `reconcile` and `findings`. */
 export function addReconcileCommands(program: Command, bind: Bind): void {
@@ -87,10 +87,12 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .argument('<id>', 'as `ebrc findings` shows it')
     .requiredOption('--note <text>', 'why it is no cause for concern')
     .addOption(byOption())
-    .addHelpText('after', '\nExample:\n  $ ebrc findings acknowledge 17 --note "filed by the bank before we came"')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ ebrc findings acknowledge 5C3A91E07B2D4F68 --note "filed by the bank before we came"',
+    )
     .action(
       bind(async (cli, [id = ''], { note, by }: { note: string; by: string }) => {
-        if (!/^\d+$/.test(id)) throw new UsageError(`${id} is not the id of a finding, which is a number.`);
         const { acknowledgeFinding } = await import('../../../reconcile.js');
         const finding = await acknowledgeFinding(await cli.ledger(), { id, note, by });
         cli.terminal.result(finding, () => `Finding ${finding.id} (${finding.kind}) is acknowledged.`);
