@@ -1,5 +1,5 @@
 import type { Mapping } from '../src/domain/filing/mapping';
-import type { Seed } from '../src/sandbox/authority/seed';
+import type { Seed } from '../sandbox/authority/seed';
 import { between, pick, seededRandom, type Random } from './random';
 import { mapping, messageOf } from '../dev/sample-mapping';
 

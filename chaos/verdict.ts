@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createDocumentStore } from '../src/documents/document-store';
-import type { Certificate } from '../src/sandbox/authority/world';
+import type { Certificate } from '../sandbox/authority/world';
 import type { FilerReport } from './filer';
 import type { Plan } from './plan';
 import type { Scenario } from './scenarios';

@@ -1,7 +1,7 @@
 /** After a plan: the service is honest again, persons answer truthfully, and the filings come to an end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isEnd } from '../../src/domain/filing/states';
-import type { Certificate } from '../../src/sandbox/authority/world';
+import type { Certificate } from '../../sandbox/authority/world';
 import type { Lab } from './lab';
 import { say, type Played } from './operate';
 

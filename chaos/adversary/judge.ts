@@ -1,5 +1,5 @@
 /** Whether a played plan broke a promise, by the authority's own book. */
-import type { Certificate, Filing } from '../../src/sandbox/authority/world';
+import type { Certificate, Filing } from '../../sandbox/authority/world';
 import { isEnd } from '../../src/domain/filing/states';
 import { isFiledFor, readRows, type LedgerRow } from '../verdict';
 import { isAtRest, type Open } from './close';

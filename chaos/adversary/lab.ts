@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EbrcClient } from '../../src/starter/client';
-import type { PortalAccount } from '../../src/sandbox/authority/world';
+import type { PortalAccount } from '../../sandbox/authority/world';
 import { startServiceProxy } from '../../test/scenes/service-proxy';
 import { principalOf } from '../../test/support/principals';
 import { onboardAll } from '../filer';

@@ -1,6 +1,6 @@
 /** A plan of the adversary: filings of one company, and everything that is done to them. Drawn from a seed, or JSON. */
 import { z } from 'zod';
-import { faultSchema, type FaultInput } from '../../src/sandbox/faults/fault-schema';
+import { faultSchema, type FaultInput } from '../../sandbox/faults/fault-schema';
 import { between, pick, seededRandom, type Random } from '../random';
 import { hidesCertificates, LIES } from './lies';
 
