@@ -276,7 +276,9 @@ it('reconciles, and answers findings and reports', async () => {
   const run = await stage.ask('POST', '/v1/reconciliations', { json: { exporter: exporterId } });
   expect([run.status, run.body['runId']]).toEqual([202, expect.any(String)]);
   expect((await stage.ask('GET', '/v1/findings')).status).toBe(200);
-  expect((await stage.ask('POST', '/v1/findings/999/acknowledge', { json: { note: 'x' } })).status).toBe(404);
+  expect((await stage.ask('POST', '/v1/findings/0123456789ABCDEF/acknowledge', { json: { note: 'x' } })).status).toBe(
+    404,
+  );
   const daily = await stage.ask<{ groups: unknown[] }>('GET', '/v1/reports/daily');
   expect([daily.status, daily.body.groups.length > 0]).toEqual([200, true]);
   expect((await stage.ask('GET', '/v1/reports/ageing?on=2999-01-01')).status).toBe(400);
