@@ -15,11 +15,13 @@ const FOLDER = 'ops/kubernetes';
 interface Manifest {
   apiVersion: string;
   kind: string;
-  metadata: { name: string };
+  metadata: { name: string; annotations?: Record<string, string> };
+  automountServiceAccountToken?: boolean;
   spec?: { template?: { spec: PodSpec }; podSelector?: unknown; selector?: unknown };
 }
 interface PodSpec {
   terminationGracePeriodSeconds?: number;
+  serviceAccountName?: string;
   containers: {
     image: string;
     command?: string[];
@@ -92,6 +94,9 @@ it('has manifests of the types of Kubernetes', async () => {
     expect(compilerErrors(all.filter(({ kind }) => kind !== 'PodMonitor'))).toEqual([]);
     const { version } = JSON.parse(readProject('package.json')) as { version: string };
     const images = all.flatMap(({ spec }) => spec?.template?.spec.containers.map(({ image }) => image) ?? []);
+    const withRole = all.filter(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.annotations);
+    const ofDocuments = overlay === 'production' ? ['ebrc-door', 'ebrc-worker'] : [];
+    expect(withRole.map(({ metadata }) => metadata.name).sort()).toEqual(ofDocuments);
     const registry = overlay === 'production' ? 'registry.example/' : '';
     expect(new Set(images)).toEqual(new Set([`${registry}ebrc-worker:${version}`]));
   }
@@ -158,6 +163,14 @@ it('starts with a configuration that it takes, and gives the keys of the service
       expect(securityContext).toEqual(locked);
     }
   }
+});
+
+it('gives each program an account of its own, and none a token', () => {
+  const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount');
+  const programs = ['ebrc-worker', 'ebrc-door', 'ebrc-migrate'];
+  expect(accounts.map(({ metadata }) => metadata.name)).toEqual(programs);
+  for (const { automountServiceAccountToken } of accounts) expect(automountServiceAccountToken).toBe(false);
+  for (const name of programs) expect(podOf(name).serviceAccountName).toBe(name);
 });
 
 it('lets no pod go where it likes: each has a policy for both directions, and namespaces enforce `restricted`', () => {
