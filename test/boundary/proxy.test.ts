@@ -10,7 +10,6 @@ import { freePort } from '../../dev/free-port';
 import { MAX_BODY_BYTES } from '../../src/server/http/body';
 import { preferredWait } from '../../src/server/views/watch';
 import { createAuthority } from '../support/certificates';
-import { closeAfterAll } from '../support/closing';
 import { testFolder } from '../support/folder';
 import { eventually } from '../support/processes';
 import { readProject } from './project';
@@ -49,7 +48,6 @@ async function startProxy(folder: string) {
       answer.end();
     });
   }).listen(0, '127.0.0.1');
-  closeAfterAll(() => upstream.close());
   await once(upstream, 'listening');
 
   const authority = await createAuthority(folder);
@@ -63,15 +61,17 @@ async function startProxy(folder: string) {
   mkdirSync(join(folder, 'conf.d'));
   writeFileSync(join(folder, 'conf.d', 'ebrc.conf'), rendered);
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((each) => `${each}_temp_path ${each};`);
-  const main = `daemon off; pid nginx.pid; error_log stderr; events {} http { ${temporary.join(' ')} include conf.d/*.conf; }`;
+  // Only where root runs it: its own user could not write into the folder.
+  const main = `user root root; daemon off; pid nginx.pid; error_log stderr; events {} http { ${temporary.join(' ')} include conf.d/*.conf; }`;
   writeFileSync(join(folder, 'nginx.conf'), main);
   const nginx = spawn('nginx', ['-p', folder, '-c', 'nginx.conf'], { env: { PATH }, stdio: 'pipe' });
   let said = '';
   nginx.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  closeAfterAll(async () => {
+  const close = async () => {
     nginx.kill('SIGTERM');
     if (nginx.exitCode === null) await once(nginx, 'exit');
-  });
+    upstream.close();
+  };
 
   const ca = readFileSync(authority.certificate);
   const ask = (path: string, { headers = {}, body = '' as string | Buffer } = {}) =>
@@ -83,22 +83,24 @@ async function startProxy(folder: string) {
       });
       asked.on('error', reject).end(body);
     });
-  await eventually(() => {
-    if (nginx.exitCode !== null) throw new Error(said);
-    return ask('/').then(
-      () => true,
-      () => false,
-    );
-  });
-  return { ask, seen, plainUrl: `http://127.0.0.1:${plain}` };
+  const isUp = () => ask('/').then(Boolean, () => nginx.exitCode !== null);
+  await eventually(isUp);
+  if (nginx.exitCode !== null) throw new Error(said);
+  return { ask, seen, plainUrl: `http://127.0.0.1:${plain}`, close };
 }
 
+let proxy: Awaited<ReturnType<typeof startProxy>> | undefined;
+beforeAll(async () => {
+  if (hasNginx) proxy = await startProxy(folder);
+});
+afterAll(() => proxy?.close());
+
 it('passes everything but health and metrics, with the address of the caller and the name that it asked', async () => {
-  if (!hasNginx) {
+  if (!proxy) {
     process.stderr.write('nginx is not installed: the example of a proxy was read, and not run.\n');
     return;
   }
-  const { ask, seen, plainUrl } = await startProxy(folder);
+  const { ask, seen, plainUrl } = proxy;
   seen.length = 0;
   for (const path of ['/metrics', '/healthz', '/readyz', '/metrics/', '//metrics', '/%6detrics', '/x/../metrics?y'])
     expect([path, await ask(path)]).toEqual([path, 404]);
