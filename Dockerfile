@@ -2,11 +2,13 @@
 FROM node:24.11.1-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY sandbox/package.json ./sandbox/
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
 COPY types ./types
 COPY src ./src
+COPY sandbox ./sandbox
 RUN npm run build
 # What runs needs neither compiler, bundler nor tests, and one platform's native part.
 RUN npm prune --omit=dev --no-audit --no-fund && node scripts/prune-image.mjs

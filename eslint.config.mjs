@@ -18,7 +18,7 @@ export default tseslint.config(
         'error',
         {
           selector:
-            'VariableDeclarator[init.type="AwaitExpression"][init.argument.type="ImportExpression"][init.argument.source.value=/^[^.]/] > ObjectPattern > Property[key.name!="default"]',
+            'VariableDeclarator[init.type="AwaitExpression"][init.argument.type="ImportExpression"][init.argument.source.value=/^[^.#]/] > ObjectPattern > Property[key.name!="default"]',
           message: 'A CommonJS package may have its names on `default` alone, which tests do not show: take `default`.',
         },
       ],
@@ -57,7 +57,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/**/*.{ts,tsx}'],
+    files: ['{src,sandbox}/**/*.{ts,tsx}'],
     ignores: ['src/config/config.ts'],
     rules: {
       'no-restricted-properties': [
@@ -68,7 +68,7 @@ export default tseslint.config(
   },
   {
     // A pattern that tries a long text again and again would let a caller, a file or the service hold a process up.
-    files: ['src/**/*.{ts,tsx}'],
+    files: ['{src,sandbox}/**/*.{ts,tsx}'],
     plugins: { regexp },
     rules: {
       'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],

@@ -4,7 +4,7 @@ module.exports = {
   runtime: '<rootDir>/test/support/jest/shared-runtime.cjs',
   roots: ['<rootDir>/test'],
   // `import('./x.js')` of a TypeScript source means x.ts.
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', '^#sandbox$': '<rootDir>/sandbox/sandbox.ts' },
   testMatch: ['**/*.test.ts'],
   transform: {
     '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' }],

@@ -1,4 +1,4 @@
-import type { FaultInput } from '../src/sandbox/faults/fault-schema';
+import type { FaultInput } from '../sandbox/faults/fault-schema';
 
 /** The answer of every third submission is lost after it took effect. */
 export const LOST_ANSWERS: readonly FaultInput[] = [

@@ -1,5 +1,5 @@
 import type { Mapping } from '../src/domain/filing/mapping';
-import type { Seed } from '../src/sandbox/authority/seed';
+import type { Seed } from '../sandbox/authority/seed';
 import { between, pick, seededRandom, type Random } from './random';
 import { mapping, messageOf } from '../dev/sample-mapping';
 
@@ -61,17 +61,16 @@ export function makePlan({ filings, exporters, seed }: { filings: number; export
       message: messageOf(rows),
     });
   }
-  const accounts = people.map(({ username, password, iec }) => ({
-    username,
-    password,
-    iec,
-    activationDelayMs: 0,
-    irms: Array.from({ length: IRMS_OF_AN_EXPORTER }, (_unused, nth) => irm(nth)),
-  }));
-  return { exporters: people, filings: planned, seed: { accounts } };
+  return { exporters: people, filings: planned, seed: { accounts: people.map(accountOf) } };
 }
 
-function exporterOf(nth: number): PlannedExporter {
+/** The exporter's account at the portal, with all its remittances. */
+export function accountOf({ username, password, iec }: PlannedExporter) {
+  const irms = Array.from({ length: IRMS_OF_AN_EXPORTER }, (_unused, nth) => irm(nth));
+  return { username, password, iec, activationDelayMs: 0, irms };
+}
+
+export function exporterOf(nth: number): PlannedExporter {
   const number = String(nth + 1).padStart(4, '0');
   return {
     name: `Exporter ${number}`,
@@ -113,7 +112,7 @@ function underAnotherIrm(mapping: Mapping): Mapping {
   return { ...mapping, irmNumber: irmNumber(other) };
 }
 
-function mappingOf(row: { serialNo: number; irm: number; document: string; amount: number }): Mapping {
+export function mappingOf(row: { serialNo: number; irm: number; document: string; amount: number }): Mapping {
   return mapping({
     serialNo: row.serialNo,
     uploadType: EXPORT_OF_SERVICES,

@@ -1,4 +1,4 @@
-import { seededRandom as numbersOf } from '../src/sandbox/faults/faults';
+import { seededRandom as numbersOf } from '../sandbox/faults/faults';
 
 /**
  * A reproducible source of numbers from 0 (inclusive) to 1: the same seed gives the same plan and the same order of

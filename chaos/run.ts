@@ -4,7 +4,7 @@
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { prettifyError, ZodError } from 'zod';
-import { parseFault, type FaultInput } from '../src/sandbox/faults/fault-schema';
+import { parseFault, type FaultInput } from '../sandbox/faults/fault-schema';
 import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './faults';
 import { summaryOf, tableOf, writeDocs } from './report';
 import { runScenario, type ScenarioResult } from './scenario';

@@ -7,6 +7,7 @@ import { makePlan, type Plan } from './plan';
 import { seededRandom } from './random';
 import { reconcileAll } from './reconciliation';
 import { openStage, type Stage } from './stage';
+import { startOddTexts, type OddTexts } from './disruptions/odd-texts';
 import type { Scenario } from './scenarios';
 import { FIRST_VERSION, makeCurrent, versionOf } from './disruptions/servers';
 import { startDisruptions } from './disruptions/disruptions';
@@ -58,6 +59,8 @@ interface Run {
   workers: Workers;
   /** Null where the filings come by the typed client. */
   doors: Doors | null;
+  /** Null where the service's answers are not changed. */
+  odd: OddTexts | null;
 }
 
 /** Runs one scenario on servers of its own. Keeps their folder, and logs its path, when a check fails. */
@@ -65,11 +68,13 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
   const { filings, exporters, seed, say } = options;
   const kinds = new Set(scenario.disruptions);
   const plan = makePlan({ filings, exporters, seed });
+  let odd: OddTexts | null = null;
+  const front = async (url: string) => (odd = await startOddTexts(url));
   const stage = await openStage({
     seed: plan.seed,
     windowMs: options.windowMs,
     ackDelayMs: ACK_DELAY_MS,
-    oddTexts: kinds.has('odd-texts'),
+    ...(kinds.has('odd-texts') ? { front } : {}),
     durableTemporal: kinds.has('temporal') || kinds.has('temporal-lost'),
     smallDisk: kinds.has('full-disk'),
     variables: { ...VARIABLES, ...scenario.variables },
@@ -87,7 +92,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     let doors: Doors | null = null;
     try {
       doors = kinds.has('door') ? await openDoors(stage) : null;
-      const result = await fileAndJudge({ scenario, options, plan, stage, workers, doors });
+      const result = await fileAndJudge({ scenario, options, plan, stage, workers, doors, odd });
       keep = result.problems.length > 0;
       if (keep) say(`logs and data are kept in ${stage.folder}`);
       return result;
@@ -152,6 +157,7 @@ async function fileWhileDisrupted({
   stage,
   workers,
   doors,
+  odd,
 }: Run): Promise<{ report: FilerReport; done: ScenarioResult['disruptions']; failed: string[] }> {
   const { filings, seed, withinMs, say } = options;
   const { pool, client, temporal } = stage;
@@ -192,11 +198,10 @@ async function fileWhileDisrupted({
     return disruptions.stop();
   });
   const again = await repeated;
-  const odd = stage.oddAnswers();
   const done = Object.entries({
     ...disruptions.counts,
     ...(again > 0 ? { 'commands given again for lost workflows': again } : {}),
-    ...(odd === null ? {} : { 'answers with odd texts': odd }),
+    ...(odd === null ? {} : { 'answers with odd texts': odd.changed() }),
   });
   return { report, done, failed: disruptions.failed };
 }

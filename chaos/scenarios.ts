@@ -1,4 +1,4 @@
-import type { FaultInput } from '../src/sandbox/faults/fault-schema';
+import type { FaultInput } from '../sandbox/faults/fault-schema';
 import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './faults';
 import type { DisruptionKind } from './disruptions/disruptions';
 

@@ -12,13 +12,13 @@ import { environmentFor } from '../dev/environment';
 import { createDocumentStore } from '../src/documents/document-store';
 import { migrate } from '../src/ledger/migrate';
 import { createPool } from '../src/ledger/pool';
-import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
-import type { Seed } from '../src/sandbox/authority/seed';
+import { createSandbox, type Sandbox } from '../sandbox/sandbox';
+import type { Seed } from '../sandbox/authority/seed';
 import { startEmbeddedPostgres } from '../dev/postgres';
 import { connect } from '../src/temporal/connect';
+import type { Principal } from '../src/domain/principal';
 import { createEbrcClient, type EbrcClient } from '../src/starter/client';
 import { closeLinks, openLinks, type Links } from './disruptions/links';
-import { startOddTexts } from './disruptions/odd-texts';
 import { mountSmallDisk, type SmallDisk } from './disruptions/small-disk';
 import { startRestartable, type RestartableTemporal } from './restartable-temporal';
 
@@ -35,8 +35,8 @@ export interface StageOptions {
   ackDelayMs: number;
   /** Whether the service enforces its limits; default true. */
   rateLimits?: boolean;
-  /** Adds odd texts to the service's answers (disruptions/odd-texts.ts). */
-  oddTexts?: boolean;
+  /** Stands between the service and the workers, and may change its answers. */
+  front?: (sandboxUrl: string) => Promise<Front>;
   /** Temporal keeps its histories in a file, so that it can be started again. */
   durableTemporal?: boolean;
   /** The documents lie on a disk that can be filled. */
@@ -46,6 +46,12 @@ export interface StageOptions {
   /** Further variables of the workers. */
   variables: Record<string, string>;
   say: (message: string) => void;
+}
+
+/** What the workers take for the service. */
+export interface Front {
+  url: string;
+  close(): Promise<void>;
 }
 
 /** Real servers, a sandbox in this process and the typed client: all but the workers. */
@@ -63,11 +69,11 @@ export interface Stage {
   temporal: Client;
   temporalServer: RestartableTemporal;
   client: EbrcClient;
+  /** The typed client of a principal. */
+  clientAs: (principal: Principal) => EbrcClient;
   documentsRoot: string;
   /** The disk of the documents; null where it cannot be filled. */
   disk: SmallDisk | null;
-  /** How many answers of the service got odd texts; null without the option. */
-  oddAnswers: () => number | null;
   /** Variables of the workers and commands. */
   env: Record<string, string>;
   /** The whole environment of a child process. */
@@ -81,7 +87,7 @@ export async function openStage({
   windowMs,
   ackDelayMs,
   rateLimits = true,
-  oddTexts = false,
+  front: openFront,
   durableTemporal = false,
   smallDisk = false,
   direct = false,
@@ -102,14 +108,14 @@ export async function openStage({
   ]);
   const databaseUrl = await postgres.createDatabase('ebrc');
   const sandbox = await createSandbox({ seed, rateWindowMs: windowMs, rateLimits, ackDelayMs, activationDelayMs: 0 });
-  const odd = oddTexts ? await startOddTexts(sandbox.url) : null;
+  const front = await openFront?.(sandbox.url);
+  const serviceUrl = front?.url ?? sandbox.url;
   const links = await openLinks({
     postgres: databaseUrl,
     temporal: `tcp://${temporal.address}`,
-    service: odd?.url ?? sandbox.url,
+    service: serviceUrl,
   });
   const key = randomBytes(32);
-  const serviceUrl = odd?.url ?? sandbox.url;
   const env = {
     DATABASE_URL: direct ? databaseUrl : links.postgres.inFrontOf(databaseUrl),
     TEMPORAL_ADDRESS: direct ? temporal.address : `127.0.0.1:${links.temporal.port}`,
@@ -127,14 +133,16 @@ export async function openStage({
   const config = loadConfig(env, { need: ['payloads', 'tuning', 'filing'] });
   const dataConverter = dataConverterOf(config.payloadKeys);
   const temporalClient = new Client({ connection, namespace: temporal.namespace, dataConverter });
-  const client = createEbrcClient({
-    temporal: temporalClient,
-    pool,
-    documents: createDocumentStore({ root: documentsRoot }),
-    mode: 'test',
-    settings: filingSettings(config),
-    taskQueue: 'ebrc',
-  });
+  const clientAs = (principal?: Principal) =>
+    createEbrcClient({
+      temporal: temporalClient,
+      pool,
+      documents: createDocumentStore({ root: documentsRoot }),
+      mode: 'test',
+      settings: filingSettings(config),
+      taskQueue: 'ebrc',
+      ...(principal && { principal }),
+    });
   return {
     folder,
     sandbox,
@@ -150,10 +158,10 @@ export async function openStage({
     },
     temporal: temporalClient,
     temporalServer: temporal,
-    client,
+    client: clientAs(),
+    clientAs,
     documentsRoot,
     disk,
-    oddAnswers: () => odd?.changed() ?? null,
     env,
     childEnv: environmentFor(env),
     async stop({ keep }) {
@@ -161,7 +169,7 @@ export async function openStage({
       setTimeout(() => void connection.close(), CALLS_OVER_MS).unref();
       await pool.end();
       await closeLinks(links);
-      await odd?.close();
+      await front?.close();
       await sandbox.close();
       await temporal.stop();
       await postgres.stop();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createDocumentStore } from '../src/documents/document-store';
-import type { Certificate } from '../src/sandbox/authority/world';
+import type { Certificate } from '../sandbox/authority/world';
 import type { FilerReport } from './filer';
 import type { Plan } from './plan';
 import type { Scenario } from './scenarios';
@@ -28,12 +28,13 @@ export const FIGURES = {
   lost: 'filings lost',
 } as const;
 
-interface LedgerRow {
+export interface LedgerRow {
   filingId: string;
   reference: string;
   filingState: string;
   rowState: string;
   eBRCNumber: string | null;
+  certifiedBy: string | null;
   irmNumber: string;
   document: string;
   amount: string;
@@ -131,10 +132,10 @@ async function askedAbout({ pool }: Stage): Promise<{ reference: string }[]> {
   return rows;
 }
 
-async function readRows({ pool }: Stage): Promise<LedgerRow[]> {
+export async function readRows({ pool }: Stage): Promise<LedgerRow[]> {
   const { rows } = await pool.query<LedgerRow>(
     `SELECT r.filing_id AS "filingId", f.reference, f.state AS "filingState", r.state AS "rowState",
-            r.ebrc_number AS "eBRCNumber", r.mapping->>'irmNumber' AS "irmNumber",
+            r.ebrc_number AS "eBRCNumber", r.certified_by AS "certifiedBy", r.mapping->>'irmNumber' AS "irmNumber",
             r.mapping->>'sbCumInvoiceNumber' AS document, r.amount::text AS amount, e.iec,
             c.pdf_document AS pdf, c.pdf_sha256 AS sha256
        FROM filing_rows r
@@ -186,7 +187,7 @@ function ownersOf(
 }
 
 /** The sandbox has the IRM of a certificate, which fetch-details does not show: it distinguishes equal tranches. */
-function isFiledFor(certificate: Certificate, row: LedgerRow): boolean {
+export function isFiledFor(certificate: Certificate, row: LedgerRow): boolean {
   return (
     certificate.iec === row.iec &&
     certificate.irmNumber === row.irmNumber &&

@@ -9,13 +9,16 @@ import { fileURLToPath } from 'node:url';
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const STAMP = join(ROOT, 'dist', '.built');
 const INPUTS = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
+const SOURCES = ['src', 'sandbox'];
 
 function modified(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function newestSource() {
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).map((name) => join(ROOT, 'src', name));
+  const sources = SOURCES.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(ROOT, folder, name)),
+  );
   return Math.max(...[...sources, ...INPUTS.map((name) => join(ROOT, name))].map(modified));
 }
 
@@ -30,6 +33,8 @@ if (!process.argv.includes('--when-changed') || modified(STAMP) < newestSource()
   const began = new Date();
   process.stderr.write('• building …\n');
   const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript-7/package.json')), 'bin', 'tsc');
+  // The sandbox first: `ebrc sandbox` is compiled against its types.
+  run('the compiler', [tsc, '-p', 'sandbox/tsconfig.json']);
   run('the compiler', [tsc, '-p', 'tsconfig.build.json']);
   run('the workflow bundle', [join(ROOT, 'dist', 'worker', 'workflows-bundle.js')]);
   writeFileSync(STAMP, '');

@@ -39,7 +39,7 @@ function allowed(expression) {
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const file = process.argv[2] ?? join(root, 'package-lock.json');
 const { packages } = JSON.parse(await readFile(file, 'utf8'));
-const shipped = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
+const shipped = Object.entries(packages).filter(([path, { dev, link }]) => path !== '' && !dev && !link);
 const nameOf = (path) => path.replace(/^.*node_modules\//, '');
 const isAllowed = (path, license) => nameOf(path) in REVIEWED || (typeof license === 'string' && allowed(license));
 const wrong = shipped.filter(([path, { license }]) => !isAllowed(path, license));

@@ -55,10 +55,12 @@ function transformed(filename, options) {
   return code;
 }
 
-// `import('./x.js')` of a TypeScript source means x.ts: Node's own rule for sources that are not built yet.
+// `import('./x.js')` of a TypeScript source means x.ts: Node's own rule for sources that are not built yet. So is the
+// sandbox, which package.json names where the build puts it.
+const SANDBOX = join(__dirname, '..', 'sandbox', 'sandbox.ts');
 const resolveFilename = Module._resolveFilename;
 Module._resolveFilename = function (request, parent, ...rest) {
   const source =
     /^\.{1,2}\/.*\.js$/.test(request) && parent?.filename?.endsWith('.ts') ? request.slice(0, -3) : request;
-  return resolveFilename.call(this, source, parent, ...rest);
+  return resolveFilename.call(this, request === '#sandbox' ? SANDBOX : source, parent, ...rest);
 };

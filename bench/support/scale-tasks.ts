@@ -23,7 +23,7 @@ import { compareCompany } from '../../src/ledger/reconciliation/compare';
 import { companiesAfter } from '../../src/ledger/reconciliation/runs';
 import { openFilings } from '../../src/ledger/runs';
 import { beatEveryMs, raiseBeat, readLedgerTime } from '../../src/ledger/time';
-import { orphanedSecrets } from '../../src/ledger/vault/orphans';
+import { orphanedSecrets } from '../../src/ledger/retention';
 import { createEbrcReader } from '../../src/starter/reader';
 
 interface Ledger {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sandbox } from '../../src/sandbox/sandbox';
+import type { Sandbox } from '../../sandbox/sandbox';
 import type { Workers } from '../workers';
 import { disturbLink, LINK_NAMES } from './links';
 import { disturbWorkflow } from './operators';

@@ -26,7 +26,7 @@ export async function disturbWorkflow(
   try {
     if (act === 'terminated') await handle.terminate('chaos');
     else if (act === 'cancelled') await handle.cancel();
-    else await reset(temporal, handle.workflowId, random);
+    else await reset(temporal, handle.workflowId, (tasks) => pick(random, tasks));
     return act;
   } catch (error) {
     // It is not there yet, or has ended.
@@ -35,8 +35,12 @@ export async function disturbWorkflow(
   }
 }
 
-/** Resets the newest run, open or closed, to any point that the UI offers. */
-async function reset(temporal: Client, workflowId: string, random: Random): Promise<void> {
+/** Resets the newest run, open or closed, to one of the points that the UI offers. */
+export async function reset(
+  temporal: Client,
+  workflowId: string,
+  choose: <T>(tasks: readonly T[]) => T,
+): Promise<void> {
   const handle = temporal.workflow.getHandle(workflowId);
   const { runId } = await handle.describe();
   const { events } = await handle.fetchHistory();
@@ -47,7 +51,7 @@ async function reset(temporal: Client, workflowId: string, random: Random): Prom
     workflowExecution: { workflowId, runId },
     reason: 'chaos',
     requestId: randomUUID(),
-    workflowTaskFinishEventId: pick(random, completed).eventId,
+    workflowTaskFinishEventId: choose(completed).eventId,
   });
 }
 

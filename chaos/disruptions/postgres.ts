@@ -122,9 +122,13 @@ function copyOf(databaseUrl: string): LedgerCopy {
     await allow(name, true);
   };
   return {
-    take: () => alone(`CREATE DATABASE ${name}_copy TEMPLATE ${name}`),
+    async take() {
+      await admin.query(`DROP DATABASE IF EXISTS ${name}_copy`);
+      await alone(`CREATE DATABASE ${name}_copy TEMPLATE ${name}`);
+    },
     async restore() {
       const [is, copy, lost] = [name, `${name}_copy`, `${name}${LOST_SUFFIX}`];
+      await admin.query(`DROP DATABASE IF EXISTS ${lost} WITH (FORCE)`);
       // Both in one transaction, so that they can be tried again.
       await allow(copy, false);
       await alone(`ALTER DATABASE ${is} RENAME TO ${lost}; ALTER DATABASE ${copy} RENAME TO ${is}`);
@@ -138,12 +142,16 @@ function copyOf(databaseUrl: string): LedgerCopy {
  * Restores the ledger alone, as from a backup; documents and Temporal stay. `onRestored` is what an operator does
  * afterwards, who knows the time of the backup.
  */
-export async function restoreLedger(databaseUrl: string, onRestored: (at: Date) => Promise<unknown>): Promise<void> {
+export async function restoreLedger(
+  databaseUrl: string,
+  onRestored: (at: Date) => Promise<unknown>,
+  ageMs = COPY_AGE_MS,
+): Promise<void> {
   const copy = copyOf(databaseUrl);
   const at = new Date();
   try {
     await copy.take();
-    await sleep(COPY_AGE_MS);
+    await sleep(ageMs);
     await copy.restore();
   } finally {
     await copy.close();

@@ -1,6 +1,11 @@
-// Preloaded into a worker (`node --require`): moves its clock ahead by CHAOS_CLOCK_AHEAD_MS. The clocks of PostgreSQL,
-// Temporal and the SDK's core are not changed.
-const ahead = Number(process.env.CHAOS_CLOCK_AHEAD_MS ?? 0);
+// Preloaded into a worker (`node --require`): moves its clock ahead by CHAOS_CLOCK_AHEAD_MS, or by the milliseconds in
+// the file CHAOS_CLOCK_FILE, which may change meanwhile. The clocks of PostgreSQL, Temporal and the SDK's core stay.
+const { readFileSync } = require('node:fs');
+
+const file = process.env.CHAOS_CLOCK_FILE;
+let ahead = Number(process.env.CHAOS_CLOCK_AHEAD_MS ?? 0);
+const look = () => (ahead = Number(readFileSync(file, 'utf8')) || 0);
+if (file) setInterval(look, 100).unref();
 const Real = Date;
 const now = () => Real.now() + ahead;
 

@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 /** For each file the files that name it, by a relative path in quotes: imports, and programs that are run. */
 export function namedBy(root: string): Map<string, Set<string>> {
   const named = new Map<string, Set<string>>();
-  for (const folder of ['src', 'test', 'dev'])
+  for (const folder of ['src', 'sandbox', 'test', 'dev'])
     for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
       const path = join(root, folder, name);
       if (!/\.tsx?$/u.test(name)) continue;

@@ -1,7 +1,7 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { BudgetStoppedError } from '../budget/ports';
+import { BudgetStoppedError } from '../budget/slot';
 import { ApiError } from '../api/errors/api-error';
 import { isRefusedPlaintext, PLAINTEXT_CODE, plaintextText } from '../domain/plaintext';
 import { decide, delayMs, type Decision } from '../domain/service/retry-table';

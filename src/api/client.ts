@@ -1,7 +1,7 @@
 import { createCaller, type CallerOptions } from './http/call';
 import { createCustomerApi, createIrmApi } from './endpoints/exporters';
 import { createFilingsApi } from './endpoints/filings';
-import type { Budget } from '../budget/ports';
+import type { Budget } from '../budget/slot';
 
 /**
  * Client of the filing service: one method per endpoint, one attempt per call. Rejects with `ApiError`.

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { modeOfKey, RATE_CLASSES, RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './gate';
 import { createTicketQueue } from './ticket-queue';
-import { BudgetStoppedError, type Budget, type BudgetSlot } from './ports';
-import { createSlotReporter, type GrantedTicket } from './slot';
+import { BudgetStoppedError, type Budget, type BudgetSlot, createSlotReporter, type GrantedTicket } from './slot';
 import type { BudgetStore } from './store';
 import { budgetTiming } from './timing';
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { FILING_STATES } from './filing/states';
 import { MAX_FILINGS_OF_REFERENCE, namesAnotherFiling } from './names';
 import { isStorable } from './text';
+import { personKey } from './principal';
 
 /** A text that PostgreSQL can store. */
 export const text = z.string().refine(isStorable, 'has a NUL or half a character');
@@ -242,3 +243,18 @@ export const filingResult = z.object({
   moreRows: z.string().nullable().describe('how to read the other rows; null: there are none'),
 });
 export type FilingResult = z.infer<typeof filingResult>;
+
+/** Argument of the update `submitCredentials` on an onboarding or an update of credentials. */
+export const submitCredentialsArgs = z.strictObject({
+  credentialsRef: z.uuid().describe('vault reference of the portal user name and password'),
+  by: text
+    .max(200)
+    .refine((name) => personKey(name) !== '', 'names nobody')
+    .describe('who gives the consent to submit them'),
+});
+
+/** The first detail of the ApplicationFailure with which the update fails. */
+export const refusalDetails = z.object({
+  code: z.string(),
+  errors: z.array(finding),
+});

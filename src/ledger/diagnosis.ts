@@ -33,37 +33,10 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** SQL: the server's connections, in use and at most. */
-export const CONNECTIONS = `(SELECT jsonb_build_object('used', sum(numbackends), 'most', current_setting('max_connections')::integer)
-  FROM pg_stat_database)`;
-
-export async function readLoginFacts(db: Queryable) {
-  const { rows } = await db.query<{
-    connections: { used: number; most: number };
-    user: string;
-    /** Whether the user may change what only the owner of the ledger should. */
-    mayChangeAll: boolean;
-  }>(
-    `SELECT ${CONNECTIONS} AS connections, current_user::text AS "user", pg_has_role(current_user, relowner, 'USAGE') AS "mayChangeAll"
-       FROM pg_class WHERE oid = 'filings'::regclass`,
-  );
-  const [found] = rows;
-  if (!found) throw new Error('The ledger has no table of filings.');
-  return found;
-}
-
 /** Ids of the keys that stored passwords are encrypted with. */
 export async function keysOfVault(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>('SELECT DISTINCT key_id AS id FROM vault_secrets ORDER BY key_id');
   return rows.map(({ id }) => id);
-}
-
-/** How long the oldest event without a position has waited, in seconds; 0: none waits. */
-export async function oldestUnplacedSeconds(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ seconds: number }>(
-    `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(at)), 0)::float8 AS seconds FROM events WHERE position IS NULL AND type IS NOT NULL`,
-  );
-  return rows[0]?.seconds ?? 0;
 }
 
 /** A custom session setting. */

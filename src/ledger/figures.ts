@@ -6,7 +6,6 @@ import type { Quota } from '../domain/service/limits';
 import { quotaUsed } from './reports/service-use';
 import { ROW_OF_CERTIFICATE } from './certificates/certificates';
 import { RUN_FINDINGS } from './runs';
-import { CONNECTIONS, oldestUnplacedSeconds } from './diagnosis';
 import type { Queryable } from './pool';
 
 /** Figures of what is in progress. Partial indexes keep them cheap, however much has ended. */
@@ -49,7 +48,7 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
        FROM filings WHERE mode = $1 AND closed_at IS NULL GROUP BY state`,
     [mode],
   );
-  const { rows } = await db.query<Omit<LedgerFigures, 'filings' | 'findings' | 'unplacedSeconds'>>(
+  const { rows } = await db.query<Omit<LedgerFigures, 'filings' | 'findings'>>(
     `SELECT count(*) FILTER (WHERE attention IS NOT NULL OR EXISTS (SELECT FROM ${RUN_FINDINGS}))::integer AS "needingAttention",
             count(*) FILTER (WHERE due_at < clock_timestamp())::integer AS "pastDue",
             coalesce(extract(epoch FROM clock_timestamp() - least(min(since) FILTER (WHERE attention IS NOT NULL),
@@ -57,7 +56,10 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
               AS "oldestQuestionSeconds",
             count(*) FILTER (WHERE EXISTS (SELECT FROM ${RUN_FINDINGS}))::integer AS "withRunProblem",
             EXISTS (SELECT FROM findings WHERE mode = $1 AND kind = 'ledger_went_back' AND closed_at IS NULL) AS recovering,
-            ${CONNECTIONS} AS connections,
+            (SELECT jsonb_build_object('used', sum(numbackends), 'most', current_setting('max_connections')::integer)
+               FROM pg_stat_database) AS connections,
+            (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(at)), 0)::float8 FROM events
+              WHERE position IS NULL AND type IS NOT NULL) AS "unplacedSeconds",
             (SELECT count(*) FROM attempts WHERE mode = $1 AND request_id IS NOT NULL AND ended_at IS NULL)::integer AS "openRequests",
             (SELECT count(*) FROM filing_rows r JOIN attempts a USING (filing_id)
               WHERE r.mode = $1 AND r.state = 'sent' AND a.verdict IN ('sending', 'unknown'))::integer AS "unknownRows",
@@ -77,7 +79,7 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
   );
   const [row] = rows;
   if (!row) throw new Error('An aggregate has no row.');
-  return { ...row, filings: filings.rows, findings: findings.rows, unplacedSeconds: await oldestUnplacedSeconds(db) };
+  return { ...row, filings: filings.rows, findings: findings.rows };
 }
 
 export async function readHistoryFigures(db: Queryable, mode: Mode): Promise<HistoryFigures> {

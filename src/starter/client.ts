@@ -1,7 +1,7 @@
 // eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an ambient module, which no import names
 /// <reference path="../../types/ms.d.ts" preserve="true" />
 import { extractFiles } from '../assistant/extraction/extract';
-import { importInvoices } from './import-invoices';
+import { importInvoices } from './exporters/import-invoices';
 import type { EbrcClientDependencies } from './dependencies';
 import { changeExporter, requireApproval } from './exporters/change';
 import { onboardList, type OnboardListOptions } from './exporters/onboard-list';
@@ -47,7 +47,7 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     check: bound(checkFile),
     correct: bound(correctFiling),
     evidence: bound(writeEvidence),
-    /** Onboards every exporter of a list (.csv, .xlsx or .json); the failure of one row does not affect the others. */
+    /** Onboards every exporter of a list (.csv); the failure of one row does not affect the others. */
     onboardList: (path: string, options: OnboardListOptions) =>
       onboardList(() => Promise.resolve({ ...exporters, exporters: () => reader.exporters() }), path, options),
     changeExporter: bound(changeExporter),

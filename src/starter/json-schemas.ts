@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FIELD_VALUES } from '../api/schemas/filings';
 import { BULK_COLUMNS, UPLOAD_TYPES } from '../domain/rules/columns';
 import * as contracts from '../domain/contracts';
-import * as updates from '../domain/update-contracts';
+import * as updates from '../domain/contracts';
 import { dailyReportInput, dailyReportResult, reconcileInput, reconcileResult } from '../domain/report-contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 

@@ -2,8 +2,7 @@ import type { EventView, FilingSummary, FilingView } from '../domain/filing/view
 import { bankList } from '../ledger/certificates/bank-list';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificates';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
-import { eventsPage } from '../ledger/views/events';
-import { listFilings, markOf } from '../ledger/views/lists';
+import { eventsPage, listFilings, markOf } from '../ledger/views/lists';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf, filingOf, isWhole, viewNamed } from './lookup';

@@ -26,8 +26,8 @@ const STYLES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml
 const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml';
 
 /**
- * Writes findings into the caller's workbook: filled cells with notes, Status and Errors columns, a summary sheet. They
- * replace earlier marks; everything else stays byte for byte the same.
+ * Writes findings into the caller's workbook: filled cells, Status and Errors columns, a summary sheet. They replace
+ * earlier marks; everything else stays byte for byte the same.
  * @throws WorkbookRefused if the file cannot be read
  */
 export async function annotateWorkbook(args: Annotation): Promise<Buffer> {
@@ -121,7 +121,7 @@ function freeName(taken: ReadonlySet<string>): string {
 /** Text of the summary's cell A1. With the sheet's name it tells our sheet from a user's. */
 export const SUMMARY_TITLE = 'eBRC check';
 export const SUMMARY_NAME = 'eBRC Summary';
-/** Maximum number of findings listed; the others are in their cells only. */
+/** Maximum number of findings listed; the others are in the Errors column only. */
 const MAX_LISTED = 2000;
 const WIDTHS = [12, 10, 26, 26, 110];
 
@@ -149,7 +149,7 @@ export function summarySheet(
     add([row, column ?? null, headerOf(field), code, harmless(message)], styles.wrapped);
     if (row !== null) links.push(linkXml(`A${rows.length}`, sheet, `${column ?? 'A'}${row}`));
   }
-  if (findings.length > MAX_LISTED) add([`… and ${findings.length - MAX_LISTED} more, in their cells.`]);
+  if (findings.length > MAX_LISTED) add([`… and ${findings.length - MAX_LISTED} more, in the Errors column.`]);
   const hyperlinks = links.length > 0 ? `<hyperlinks>${links.join('')}</hyperlinks>` : '';
   const columns = WIDTHS.map((width, at) => `<col min="${at + 1}" max="${at + 1}" width="${width}" customWidth="1"/>`);
   return `<worksheet xmlns="${main}"><cols>${columns.join('')}</cols><sheetData>${rows.join('')}</sheetData>${hyperlinks}</worksheet>`;

@@ -2,8 +2,17 @@ import { oncePerCell, type Finding } from '../domain/rules/finding';
 import type { MappingRow } from '../domain/filing/mapping';
 import { checkUncheckedRows } from '../domain/rules/rules';
 import type { FileContext } from '../domain/rules/file';
-import { nothingRead, withSheetHeaders, readWorkbook } from './read';
-import type { ReadOptions, WorkbookReading, WorkbookRefused } from './read';
+import {
+  nothingRead,
+  withSheetHeaders,
+  readWorkbook,
+  type ReadOptions,
+  type WorkbookReading,
+  type WorkbookRefused,
+} from './read';
+import { extname } from 'node:path';
+import { WORKBOOK_LIMITS } from './ooxml/limits';
+import { formatOf, refuseSize } from './ooxml/package';
 
 export interface CheckedWorkbook {
   /** Whether there is no error. There may be warnings. */
@@ -46,4 +55,14 @@ export function checkReading(reading: WorkbookReading, context: FileContext = {}
     warnings: findings.filter(({ severity }) => severity === 'warning'),
     reading,
   };
+}
+
+/** A workbook as .xlsx, as which it is checked, kept and given back. @throws WorkbookRefused */
+export async function toXlsx(name: string, file: Buffer): Promise<Buffer> {
+  refuseSize(file.length, WORKBOOK_LIMITS);
+  const format = formatOf(file);
+  if (format === 'xls') return (await import('./foreign/xls.js')).xlsxOfXls(file);
+  if (format === undefined && extname(name).toLowerCase() === '.csv')
+    return (await import('./foreign/csv.js')).xlsxOfCsv(file, WORKBOOK_LIMITS);
+  return file;
 }

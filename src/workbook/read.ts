@@ -1,5 +1,11 @@
-import { INVOICE_FIELDS, isExtraField, normaliseHeader, BUILT_IN_TEMPLATE } from '../domain/rules/columns';
-import type { ColumnField, BulkTemplate } from '../domain/rules/columns';
+import {
+  INVOICE_FIELDS,
+  isExtraField,
+  normaliseHeader,
+  BUILT_IN_TEMPLATE,
+  type ColumnField,
+  type BulkTemplate,
+} from '../domain/rules/columns';
 import { errorAt, oncePerCell, warningAt, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
@@ -11,12 +17,18 @@ import { columnLetter } from './sheet/addresses';
 import { GENERAL } from './sheet/number-format';
 import { cellValue, extraValue } from './sheet/cell-value';
 import { type OpenSheet, openWorkbook } from './sheet/open-workbook';
-import { withSheetHeaders, isOurs, readHeaders } from './sheet/headers';
-import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/headers';
+import {
+  withSheetHeaders,
+  isOurs,
+  readHeaders,
+  type ColumnAt,
+  type Headers,
+  type OptionalColumn,
+  type OwnColumn,
+} from './sheet/headers';
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
 import type { RawCell, RawRow } from './sheet/sheet-rows';
-import { textsOf } from './sheet/filled-rows';
-import { strayRow } from './sheet/stray-rows';
+import { textsOf, strayRow } from './sheet/filled-rows';
 
 export { WorkbookRefused } from './ooxml/limits';
 export { TEMPLATE_UNKNOWN } from '../domain/rules/optional-fields';

@@ -25,7 +25,7 @@ export interface Workbooks {
 
 /** Runs in the calling thread, with limits on what is read but none on time. */
 export const workbooksInProcess: Workbooks = {
-  toXlsx: async (name, source) => (await import('./to-xlsx.js')).toXlsx(name, bufferOf(source)),
+  toXlsx: async (name, source) => (await import('./check.js')).toXlsx(name, bufferOf(source)),
   check: async (source, context, template) => (await import('./check.js')).checkWorkbook(source, context, { template }),
   annotate: async (annotation) => (await import('./annotate.js')).annotateWorkbook(annotation),
   write: async (rows, template) => (await import('./write.js')).writeBulkWorkbook(rows, template),

@@ -2,7 +2,7 @@
 import type { UpdateDefinition } from '@temporalio/common';
 import { ApplicationFailure, setHandler } from '@temporalio/workflow';
 import type { z } from 'zod';
-import type { refusalDetails } from '../domain/update-contracts';
+import type { refusalDetails } from '../domain/contracts';
 import { IN_PLAIN_WORDS, invalidInput } from '../domain/issues';
 import { cutText } from '../domain/text';
 import { isRefusedPlaintext, PLAINTEXT_CODE, plaintextText } from '../domain/plaintext';

@@ -2,8 +2,7 @@
 import type { z } from 'zod';
 import { noFindings } from '../domain/reconciliation/findings';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { ExporterProgress, FilingResult } from '../domain/contracts';
-import type { submitCredentialsArgs } from '../domain/update-contracts';
+import type { ExporterProgress, FilingResult, submitCredentialsArgs } from '../domain/contracts';
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 
 export const filingQuery = defineQuery<FilingResult>('filing');

@@ -6,7 +6,7 @@ import { calls } from './activity-profiles';
 import { noteSkipped } from './failures';
 import { needInput } from './inputs';
 import { reconciliationBegun, reconciliationQuery } from './messages';
-import { compareCompany, repairCompany, type ComparedCompany } from './reconcile-company';
+import { compareCompany, repairCompany, type ComparedCompany } from './exporter/reconcile-company';
 
 /** The most companies that one run compares: about 35 events each without repairs. */
 const PAGE = 25;

@@ -7,7 +7,7 @@ import {
   defaultPayloadConverter,
   TimeoutFailure,
 } from '@temporalio/common';
-import type { FaultInput, FaultedOperation } from '../../src/sandbox/faults/fault-schema';
+import type { FaultInput, FaultedOperation } from '../../sandbox/faults/fault-schema';
 import type { Activities } from '../../src/activities/create-activities';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { addCredentials, currentCredentials, markValid } from '../../src/ledger/vault/credentials';

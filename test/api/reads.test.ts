@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
-import { BudgetStoppedError } from '../../src/budget/ports';
+import { BudgetStoppedError } from '../../src/budget/slot';
 import { collect, invoke } from './support/invoke';
 import { closedAfterEach, closedPort, CUSTOMER_ID, envelope, errorOf, json, raw } from './support/service';
 

@@ -182,25 +182,25 @@ it('is for what is there: a shipping bill or an invoice, in full for a shipping 
 describe('--explain', () => {
   const data = { doc: { ref: 'INV-9', issued: '30/06/2026' }, total: 'on request' };
 
-  it('shows where each field comes from and what was tried, by the mapping file', async () => {
+  it('shows where each field comes from, by the names of the mapping file', async () => {
     const mapping = join(stage.folder, 'mapping.yaml');
-    await writeFile(mapping, 'invoice:\n  number: [/doc/no, /doc/ref]\n  date: /doc/issued\n');
+    await writeFile(mapping, 'invoice:\n  number: [no, ref]\n  date: issued\n');
     const env = { ...stage.env, EBRC_EXTRACTION_MAPPING: mapping };
     const path = await pdf('explained.pdf', scriptedPdf({ data }));
     const { code, json } = await ebrc(['extract', 'invoice', path, '--explain', '--json'], { env });
     expect(code).toBe(0);
     const { fields } = json<{ fields: { field: string }[] }>();
     const field = (name: string) => fields.find((each) => each.field === name);
-    expect(field('number')).toMatchObject({ value: 'INV-9', from: '/doc/ref', by: 'mapping' });
-    expect(field('date')).toMatchObject({ value: '30062026', from: '/doc/issued' });
-    expect(field('value')).toMatchObject({ value: null, by: 'default' });
+    expect(field('number')).toEqual({ field: 'number', value: 'INV-9', from: 'doc.ref' });
+    expect(field('date')).toMatchObject({ value: '30062026', from: 'doc.issued' });
+    expect(field('value')).toMatchObject({ value: null, from: null });
     const { stdout } = await ebrc(['extract', 'invoice', path, '--explain'], { env });
-    expect(stdout).toMatch(/\/total is on request: it is not an amount/);
+    expect(stdout).toMatch(/number\tINV-9\tdoc\.ref\n/u);
   });
 
   it.each([
-    ['a field that there is not', 'invoice:\n  number: /a\n  numbr: /b\n', /line 3: invoice\.numbr: is not a field/],
-    ['an address that is none', 'invoice:\n\n  number: $.a\n', /line 3: invoice\.number/],
+    ['a field that there is not', 'invoice:\n  number: a\n  numbr: b\n', /line 3: invoice\.numbr: is not a field/],
+    ['a name that is none', 'invoice:\n\n  number: /doc/no\n', /line 3: invoice\.number/],
     ['no YAML', 'invoice: [', /line 1/],
   ])('refuses a mapping with %s before anything is asked for, with the place', async (_what, text, message) => {
     const mapping = join(stage.folder, 'wrong.yaml');

@@ -107,9 +107,11 @@ it('is a library for ESM and CommonJS, whose types compile as they are, and load
   };
   // As an installation of it has them.
   const { packages } = JSON.parse(readProject('package-lock.json')) as {
-    packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
+    packages: Record<string, { dev?: boolean; devOptional?: boolean; link?: boolean }>;
   };
-  const installed = Object.entries(packages).filter(([path, { dev, devOptional }]) => path && !dev && !devOptional);
+  const installed = Object.entries(packages).filter(
+    ([path, { dev, devOptional, link }]) => path.startsWith('node_modules/') && !dev && !devOptional && !link,
+  );
   const names = installed.map(([path]) => path.slice('node_modules/'.length));
   for (const name of names.filter((each) => !each.includes('node_modules/'))) await link(name);
   await cp(join(folder, 'package'), join(own, 'node_modules', '@ebrc', 'worker'), {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBudget, hashOfKey, type StoppableBudget } from '../../src/budget/budget';
 import { BudgetUnavailableError } from '../../src/budget/ticket-queue';
-import { BudgetStoppedError } from '../../src/budget/ports';
+import { BudgetStoppedError } from '../../src/budget/slot';
 import { createBudgetStore, readBudgetUsage, type BudgetStore, type TicketState } from '../../src/budget/store';
 import { budgetTiming } from '../../src/budget/timing';
 import { createPool } from '../../src/ledger/pool';

@@ -12,7 +12,7 @@ import {
 import { quietRuntime } from '../../bench/support/quiet-runtime';
 import { createGatedTuner } from '../../src/worker/create-workers';
 import type { StoppableBudget } from '../../src/budget/budget';
-import { BudgetStoppedError } from '../../src/budget/ports';
+import { BudgetStoppedError } from '../../src/budget/slot';
 import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { useDevServer } from '../support/temporal';

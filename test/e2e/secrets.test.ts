@@ -10,7 +10,7 @@ import type { Payload, PayloadCodec } from '@temporalio/common';
 import { dataConverterOf, createPayloadCodec } from '../../src/encryption/payload-codec';
 import type { ExporterProgress } from '../../src/domain/contracts';
 import type { FilingView } from '../../src/domain/filing/view';
-import { createSandbox } from '../../src/sandbox/sandbox';
+import { createSandbox } from '../../sandbox/sandbox';
 import { subKeys } from '../../src/encryption/keys';
 import { freePort } from '../../dev/free-port';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';

@@ -2,11 +2,11 @@ import { writeFileSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { testFolder } from '../support/folder';
-import { createSandbox } from '../../src/sandbox/sandbox';
+import { createSandbox } from '../../sandbox/sandbox';
 import { message, readyClient, seedOf, seedWith, startSandbox, type Harness } from './support';
-import { EFFECT_FAULTS, OPERATIONS, TRANSPORT_FAULTS } from '../../src/sandbox/faults/fault-schema';
-import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
-import { loadSeed, type Seed } from '../../src/sandbox/authority/seed';
+import { EFFECT_FAULTS, OPERATIONS, TRANSPORT_FAULTS } from '../../sandbox/faults/fault-schema';
+import { DEFAULT_SEED } from '../../sandbox/authority/default-seed';
+import { loadSeed, type Seed } from '../../sandbox/authority/seed';
 
 const folder = testFolder();
 

@@ -1,4 +1,4 @@
-import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
+import { DEFAULT_SEED } from '../../sandbox/authority/default-seed';
 import { HOUR, createClient, link, seedWith, startSandbox, type Harness } from './support';
 
 let harness: Harness;

@@ -1,5 +1,5 @@
 import { Agent, request as undiciRequest } from 'undici';
-import type { FaultInput } from '../../src/sandbox/faults/fault-schema';
+import type { FaultInput } from '../../sandbox/faults/fault-schema';
 import { eventually } from '../support/processes';
 import { fetchDetails, HOUR, item, link, message, readyClient, startSandbox, type Harness } from './support';
 

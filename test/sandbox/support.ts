@@ -1,7 +1,7 @@
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
-import type { SandboxOptions } from '../../src/sandbox/options';
+import { createSandbox, type Sandbox } from '../../sandbox/sandbox';
+import type { SandboxOptions } from '../../sandbox/options';
 import { mapping } from '../../dev/sample-mapping';
-import type { Seed } from '../../src/sandbox/authority/seed';
+import type { Seed } from '../../sandbox/authority/seed';
 
 export const HOUR = 3_600_000;
 /** 1 July 2026, 10:00 in Asia/Kolkata. */

@@ -44,6 +44,24 @@ describe('a filing', () => {
     expect(await again.result()).toMatchObject({ state: 'certified', n: 2 });
   });
 
+  it('by workbook is sent although an earlier try stored its workbook and could not begin', async () => {
+    const exporter = await stage.exporter();
+    const rows = [stage.mapping(exporter)];
+    const filing = await stage.file(exporter, rows, { channel: 'bulk', approval: true });
+    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    const { documents, workbooks } = stage.worker.deps;
+    // The same rows: another time in the workbook makes other bytes.
+    const buffer = await workbooks.write(rows.map((mapping, nth) => ({ row: nth + 2, mapping })));
+    const stored = await documents.put({ name: `${filingId}-1`, kind: 'xlsx', buffer });
+    for (const by of ['ravi', 'meera']) await stage.decide(filing, 'approve', { by });
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    const { rows: sent } = await stage.ledger.pool.query(
+      'SELECT document, payload_hash FROM attempts WHERE filing_id = $1',
+      [filingId],
+    );
+    expect(sent).toEqual([{ document: stored.name, payload_hash: stored.sha256 }]);
+  });
+
   it('with a row that the authority rejects is certified in part', async () => {
     const exporter = await stage.exporter();
     const [good, bad] = [stage.mapping(exporter), stage.mapping(exporter)];

@@ -10,7 +10,7 @@ import type { Mapping } from '../../src/domain/filing/mapping';
 import { createLogger } from '../../src/telemetry/logger';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { addPrincipal } from '../../src/starter/principals';
-import { createSandbox } from '../../src/sandbox/sandbox';
+import { createSandbox } from '../../sandbox/sandbox';
 import { startDoor } from '../../src/server/door';
 import description from '../../schemas/openapi.json';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';

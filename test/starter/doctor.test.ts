@@ -1,7 +1,6 @@
 /** A healthy installation, and broken ones: each by the check that names it. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { queueOfClass, RATE_CLASSES } from '../../src/domain/names';
 import { filingForRun, noteRunProblem } from '../../src/ledger/runs';
 import { doubtLedger, readLedgerTime } from '../../src/ledger/time';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
@@ -74,8 +73,6 @@ it('finds a healthy installation healthy', async () => {
     'clock of postgresql',
     'schema',
     'rights',
-    'connections',
-    'events',
     'ledger',
     'runs',
     'vault keys',
@@ -141,32 +138,6 @@ it.each<[string, Record<string, string>, RegExp]>([
   expect([wrong, found?.advice]).toEqual([wrong, expect.stringMatching(/\w+/u)]);
 });
 
-it('says that the only worker is frozen: it polls, and does not take tasks', async () => {
-  const client = await server.client();
-  const [taskQueue, namespace] = ['frozen', server.namespace];
-  await client.workflow.start('fileRemittances', { taskQueue, workflowId: 'file/test/FROZEN' });
-  // What is left of a worker process that was stopped: its polls, and a task that it took.
-  const identity = { namespace, identity: 'frozen' };
-  const { workflowService } = client;
-  const stop = new AbortController();
-  const polls = RATE_CLASSES.map((rateClass) =>
-    client.withAbortSignal(stop.signal, () =>
-      client.withDeadline(Date.now() + 30_000, () =>
-        workflowService.pollActivityTaskQueue({ ...identity, taskQueue: { name: queueOfClass(taskQueue, rateClass) } }),
-      ),
-    ),
-  );
-  await client.withDeadline(Date.now() + 30_000, () =>
-    workflowService.pollWorkflowTaskQueue({ ...identity, taskQueue: { name: taskQueue } }),
-  );
-  const wrong = await wrongOnes({ EBRC_TASK_QUEUE: taskQueue }, { connectWithinMs: 1_500 });
-  stop.abort();
-  await Promise.allSettled(polls);
-  expect(wrong.find(({ check }) => check === 'workers')?.message).toBe(
-    'a worker polls frozen, but does not take tasks: the workflow file/test/FROZEN was not answered',
-  );
-});
-
 it('names a database without tables, and one whose user may not write', async () => {
   const empty = await createEmptyDatabase();
   const user = `reader_${randomBytes(4).toString('hex')}`;
@@ -184,13 +155,6 @@ it('names a database without tables, and one whose user may not write', async ()
     await database.pool.query(`DROP OWNED BY ${user}; DROP ROLE ${user}`);
     await empty.drop();
   }
-});
-
-it('names a live installation whose worker could change evidence, and whose workflows are soon forgotten', async () => {
-  const wrong = await wrongOnes({ EBRC_API_KEY: 'prod_sandbox_key', EBRC_TASK_QUEUE: 'ebrc-live' });
-  const of = (name: string) => wrong.find(({ check }) => check === name);
-  expect(of('privileges')).toMatchObject({ message: expect.stringContaining("every right of the ledger's owner") });
-  expect(of('retention')).toMatchObject({ advice: expect.stringContaining('--retention 720h') });
 });
 
 it('names stored passwords whose key is gone', async () => {

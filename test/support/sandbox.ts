@@ -1,5 +1,5 @@
-import type { SandboxOptions } from '../../src/sandbox/options';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import type { SandboxOptions } from '../../sandbox/options';
+import { createSandbox, type Sandbox } from '../../sandbox/sandbox';
 import { closeAfterAll } from './closing';
 
 /** One sandbox for a whole test file. */

@@ -13,7 +13,7 @@ import { getFiling } from '../../src/ledger/filings/filing';
 import { beatEveryMs } from '../../src/ledger/time';
 import { poke, pokeOrStart } from '../../src/temporal/runs';
 import { FailureInterceptor } from '../../src/activities/interceptor';
-import type { Budget, BudgetSlot } from '../../src/budget/ports';
+import type { Budget, BudgetSlot } from '../../src/budget/slot';
 import { boundedConverter } from '../../src/encryption/payload-codec';
 import { createFilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';

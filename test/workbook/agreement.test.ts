@@ -1,8 +1,8 @@
 import type { CellValue } from 'exceljs';
 import fc from 'fast-check';
 import type { Finding } from '../../src/domain/rules/finding';
-import { readSheet } from '../../src/sandbox/bulk/bulk-sheet';
-import { validateBulk } from '../../src/sandbox/bulk/bulk-validation';
+import { readSheet } from '../../sandbox/bulk/bulk-sheet';
+import { validateBulk } from '../../sandbox/bulk/bulk-validation';
 import { checkWorkbook } from '../../src/workbook/check';
 import { writeBulkWorkbook } from '../../src/workbook/write';
 import type { CellValues } from './fixtures';

@@ -74,18 +74,14 @@ export function zipOf(parts: Record<string, string | Buffer>): Promise<Buffer> {
   return Promise.resolve(writeZip(Object.entries(parts).map(([name, content]) => deflated(name, content))));
 }
 
-/** The same parts with more of them, which the workbook or, for notes and their drawing, the first sheet refers to. */
-export function withRelations(parts: Record<string, string>, added: Record<string, string>): Record<string, string> {
-  const all: Record<string, string> = { ...parts, ...added };
-  const relate = (rels: string, type: string, name: string) => {
-    const before = all[rels] ?? `<Relationships xmlns="${PACKAGE}/relationships"></Relationships>`;
-    const relation = `<Relationship Id="rIdX${type}" Type="${OFFICE}/${type}" Target="/${name}"/>`;
-    all[rels] = before.replace('</Relationships>', `${relation}</Relationships>`);
+/** The same parts with shared strings, which the workbook refers to. */
+export function withStrings(parts: Record<string, string>, strings: string): Record<string, string> {
+  const rels = 'xl/_rels/workbook.xml.rels';
+  const before = parts[rels] ?? `<Relationships xmlns="${PACKAGE}/relationships"></Relationships>`;
+  const relation = `<Relationship Id="rIdStrings" Type="${OFFICE}/sharedStrings" Target="/xl/sharedStrings.xml"/>`;
+  return {
+    ...parts,
+    'xl/sharedStrings.xml': `<sst>${strings}</sst>`,
+    [rels]: before.replace('</Relationships>', `${relation}</Relationships>`),
   };
-  for (const name of Object.keys(added)) {
-    if (name.includes('sharedStrings')) relate('xl/_rels/workbook.xml.rels', 'sharedStrings', name);
-    else if (name.includes('comments')) relate('xl/worksheets/_rels/sheet1.xml.rels', 'comments', name);
-    else relate('xl/worksheets/_rels/sheet1.xml.rels', 'vmlDrawing', name);
-  }
-  return all;
 }

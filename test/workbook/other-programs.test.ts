@@ -243,8 +243,5 @@ describe('a file that is refused as a whole', () => {
       expect(status).toBe('Error');
       expect(text).toContain(errors[0]?.message);
     }
-    const notes: string[] = [];
-    header.eachCell((cell) => void (cell.note && notes.push(JSON.stringify(cell.note))));
-    expect(notes.join()).toContain(JSON.stringify(errors[0]?.message).slice(1, 40));
   });
 });

@@ -16,7 +16,7 @@ import { callableClients, type Company } from '../../ledger/exporters/exporters'
 import { learnLate, type Reopened } from '../../ledger/attempts/late';
 import { withTransaction } from '../../ledger/pool';
 import { endReading, lastDayRead, readClock } from '../../ledger/readings';
-import { judgeVanished } from '../../ledger/reconciliation/vanished';
+import { judgeVanished } from '../../ledger/reconciliation/findings';
 import { withHeartbeat } from '../call-context';
 import type { Deps } from '../dependencies';
 import { withCredentials } from '../exporters/credential-guard';

@@ -57,14 +57,11 @@ async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const elapsedMs = startStopwatch();
   const { workbooks, pool, documents, api } = deps;
   const { rows, uploadType, declaration } = await readToSend(pool, args.filingId);
-  const template = (await readBulkTemplate(pool, deps.mode)) ?? undefined;
-  const written = rows.map(({ serialNo, sourceRow, mapping, extra }) => ({
-    ...{ row: sourceRow, mapping: { ...mapping, serialNo } },
-    ...(extra ? { extra } : {}),
-  }));
-  const workbook = await workbooks.write(written, template);
   const name = `${args.filingId}-${args.n}`;
-  const document = await documents.put({ name, kind: 'xlsx', buffer: workbook });
+  // A try that did not begin may have stored it. Written again it would have other bytes, which the store refuses.
+  const kept = await documents.find({ name, kind: 'xlsx' });
+  const workbook = kept ? await documents.read(kept.name) : await write();
+  const document = kept ?? (await documents.put({ name, kind: 'xlsx', buffer: workbook }));
   const sending = { ...args, payloadHash: document.sha256, document: document.name, elapsedMs };
   return submit(deps, sending, (context) =>
     api.bulkUpload(
@@ -78,6 +75,15 @@ async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
       context,
     ),
   );
+
+  async function write(): Promise<Buffer> {
+    const template = (await readBulkTemplate(pool, deps.mode)) ?? undefined;
+    const written = rows.map(({ serialNo, sourceRow, mapping, extra }) => ({
+      ...{ row: sourceRow, mapping: { ...mapping, serialNo } },
+      ...(extra ? { extra } : {}),
+    }));
+    return workbooks.write(written, template);
+  }
 }
 
 type Sending = SubmitArgs & { payloadHash: string; document: string | null; elapsedMs: () => number };

@@ -1,6 +1,6 @@
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { OPERATIONS, callTimeoutMs, type Operation, type ApiCall } from '../../domain/service/operations';
-import { type Budget, type BudgetSlot, BudgetStoppedError } from '../../budget/ports';
+import { type Budget, type BudgetSlot, BudgetStoppedError } from '../../budget/slot';
 import { ApiError } from '../errors/api-error';
 import { failureOf, refusalOf } from '../errors/failure';
 import { NO_TRACES, type Span, type Tracer } from '../../telemetry/tracer';

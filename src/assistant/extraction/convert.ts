@@ -2,13 +2,11 @@ import { filingDateFromAnything, parseFilingDate } from '../../domain/dates';
 import { canonicalAmount, withoutGrouping } from '../../domain/money';
 import { meansNoValue } from '../../domain/text';
 
-/** Converters for extracted values. Each returns a text, or says why it cannot. */
-export const CONVERTERS = ['text', 'date', 'amount', 'currency', 'digits', 'code', 'port'] as const;
-export type Converter = (typeof CONVERTERS)[number];
+/** How extracted values are read. */
+export type Converter = 'text' | 'date' | 'amount' | 'currency' | 'digits' | 'code' | 'port';
 
 /** No date, amount or currency is longer, and some of their patterns backtrack on long texts. */
 const MAX_LENGTH = 200;
-const UNLIMITED: readonly Converter[] = ['text', 'digits', 'code', 'port'];
 
 /**
  * - `text`: spaces at both ends are removed; a number becomes its digits.
@@ -19,36 +17,30 @@ const UNLIMITED: readonly Converter[] = ['text', 'digits', 'code', 'port'];
  * - `digits`: only the digits, for example of `SB No. 4512345`.
  * - `code`: letters and digits, upper-cased.
  * - `port`: the first port code in the text, such as `INNSA1`.
+ * @returns null if the value cannot be read so
  */
-export function convert(
-  value: unknown,
-  converter: Converter,
-): { ok: true; value: string } | { ok: false; why: string } {
-  const text = textOf(value);
-  if (text === null) return { ok: false, why: 'it is neither text nor a number' };
-  if (meansNoValue(text)) return { ok: false, why: 'it is empty' };
-  const trimmed = text.trim();
-  if (trimmed.length > MAX_LENGTH && !UNLIMITED.includes(converter)) return { ok: false, why: 'it is too long' };
-  return CONVERT[converter](trimmed);
+export function convert(value: unknown, converter: Converter): string | null {
+  const text = textOf(value)?.trim();
+  if (text === undefined || meansNoValue(text)) return null;
+  return CONVERT[converter](text) || null;
 }
 
-function textOf(value: unknown): string | null {
+function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  return typeof value === 'number' && Number.isFinite(value) ? canonicalAmount(value) : null;
+  return typeof value === 'number' && Number.isFinite(value) ? canonicalAmount(value) : undefined;
 }
 
-const orReason = (value: string | null | undefined, why: string): ReturnType<typeof convert> =>
-  value ? { ok: true, value } : { ok: false, why };
+const ifShort = (read: (text: string) => string | null) => (text: string) =>
+  text.length > MAX_LENGTH ? null : read(text);
 
-const CONVERT: Record<Converter, (text: string) => ReturnType<typeof convert>> = {
-  text: (text) => orReason(text, 'it is empty'),
-  date: (text) => orReason(dayFirstDate(text), 'it is not a date that names one day'),
-  amount: (text) => orReason(amountOf(text), 'it is not an amount'),
-  currency: (text) => orReason(currencyOf(text), 'it names no currency'),
-  digits: (text) => orReason(text.replace(/\D/g, ''), 'it has no digits'),
-  code: (text) => orReason(text.toUpperCase().replace(/[^A-Z0-9]/g, ''), 'it has no letters and digits'),
-  port: (text) =>
-    orReason(/\bIN[A-Z]{3}[0-9A-Z]\b/.exec(text.toUpperCase())?.[0], 'it has no port code such as INNSA1'),
+const CONVERT: Record<Converter, (text: string) => string | null | undefined> = {
+  text: (text) => text,
+  date: ifShort(dayFirstDate),
+  amount: ifShort(amountOf),
+  currency: ifShort(currencyOf),
+  digits: (text) => text.replace(/\D/g, ''),
+  code: (text) => text.toUpperCase().replace(/[^A-Z0-9]/g, ''),
+  port: (text) => /\bIN[A-Z]{3}[0-9A-Z]\b/.exec(text.toUpperCase())?.[0],
 };
 
 const PARTS = /^(\d{1,2})[./\- ](\d{1,2})[./\- ](\d{4}|\d{2})(?:[ T].*)?$/;

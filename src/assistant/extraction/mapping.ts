@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import type { ExtractionKind } from './contracts';
 import { convert, type Converter } from './convert';
-import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
 import { readYamlFile } from '../../starter/input-files';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 
-/** Converter of each field, and the names under which it is searched, the most likely first. */
+/** How each field is read, and the names under which it is searched, the most likely first. */
 const DOCUMENT_FIELDS = {
   'shipping-bill': {
     number: ['digits', ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber']],
@@ -18,7 +17,7 @@ const DOCUMENT_FIELDS = {
     ],
     invoiceNumbers: ['text', ['invoiceNumber', 'invoiceNo', 'invNo', 'exporterInvoiceNumber']],
     invoiceDate: ['date', ['invoiceDate', 'invDate']],
-    buyer: ['text', ['/consignee/name', '/buyer/name', 'consigneeName', 'buyerName', 'consignee', 'buyer']],
+    buyer: ['text', ['consigneeName', 'buyerName', 'consignee', 'buyer']],
     iec: ['code', ['iec', 'iecCode', 'iecNumber', 'importerExporterCode']],
     adCode: ['text', ['adCode', 'authorisedDealerCode', 'adcode']],
     gstInvoiceNumber: ['text', ['gstInvoiceNumber', 'gstInvoiceNo']],
@@ -37,13 +36,7 @@ const DOCUMENT_FIELDS = {
     ],
     shippingBillNumber: ['digits', ['shippingBillNumber', 'shippingBillNo', 'sbNo']],
     portCode: ['port', ['portCode', 'portOfLoading']],
-    buyer: [
-      'text',
-      [
-        ...['/customer/name', '/buyer/name', '/consignee/name', 'customerName', 'buyerName'],
-        ...['billTo', 'consigneeName', 'customer', 'buyer'],
-      ],
-    ],
+    buyer: ['text', ['customerName', 'buyerName', 'billTo', 'consigneeName', 'customer', 'buyer', 'consignee']],
     iec: ['code', ['iec', 'iecCode', 'importerExporterCode']],
     gstInvoiceNumber: ['text', ['gstInvoiceNumber', 'gstInvoiceNo']],
     gstInvoiceDate: ['date', ['gstInvoiceDate']],
@@ -55,53 +48,43 @@ export type DocumentField = keyof (typeof DOCUMENT_FIELDS)['shipping-bill'] | ke
 /** Fields with several values. Of any other field, the first value that can be read is used. */
 const LISTS: ReadonlySet<string> = new Set(['invoiceNumbers']);
 
-const address = z.string().superRefine((text, context) => {
-  const problem = addressProblem(text);
-  if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+const name = z.string().regex(/^[\p{L}\p{N} _.-]+$/u);
+
+/** Names of a field in the extracted data, tried in this order. */
+const names = z.union([name.transform((text) => [text]), z.array(name).min(1)], {
+  error: 'write the name that the field has in the extracted data, or a list of names',
 });
 
-/** Addresses of a field's value, tried in this order. */
-const rule = z.union([address.transform((text) => [text]), z.array(address).min(1)], {
-  error: 'write an address or a list of addresses, which start with a slash or are names',
-});
-
-const rulesOf = (kind: ExtractionKind) =>
+const namesOf = (kind: ExtractionKind) =>
   z
-    .strictObject(Object.fromEntries(Object.keys(DOCUMENT_FIELDS[kind]).map((field) => [field, rule.optional()])))
+    .strictObject(Object.fromEntries(Object.keys(DOCUMENT_FIELDS[kind]).map((field) => [field, names.optional()])))
     .optional();
 
 /** The mapping file. Fields that it does not have are searched by the built-in names. */
 export const extractionMapping = z.strictObject({
-  'shipping-bill': rulesOf('shipping-bill'),
-  invoice: rulesOf('invoice'),
+  'shipping-bill': namesOf('shipping-bill'),
+  invoice: namesOf('invoice'),
 });
 export type ExtractionMapping = z.output<typeof extractionMapping>;
 
+/** A field, and where in the data its value came from; null if none could be used. */
 export interface Explained {
   field: DocumentField;
-  /** Null if no value could be used. */
   value: string | string[] | null;
   from: string | null;
-  as: Converter;
-  /** Whether the address is from the mapping file or a built-in name. */
-  by: 'mapping' | 'default';
-  tried: {
-    address: string;
-    /** Where a value was found; null if none was. */
-    pointer: string | null;
-    /** The value found, shortened. */
-    raw: string | null;
-    /** Why the value was not used; null if it was used, or if there was none. */
-    why: string | null;
-  }[];
 }
 
-const RAW_LENGTH = 80;
-/** Amounts may be objects, such as `fob_value: {amount: 1234.5, currency: 'USD'}`. */
-const AMOUNT_MEMBERS = ['amount', 'value'];
+/** A value in extracted data, and the names that lead to it, such as `invoices.0.number`. */
+interface Found {
+  path: string;
+  value: unknown;
+}
+
+/** What is read of an object that stands for a value, such as `fob_value: {amount: 10, currency: 'USD'}`. */
+const MEMBERS: Partial<Record<Converter, readonly string[]>> = { amount: ['amount', 'value'], text: ['name'] };
 const CURRENCY_MEMBERS = ['currency', 'currencyCode'];
 
-/** Reads our fields from extracted data, and records for each where its value came from or what was tried. */
+/** Reads our fields from extracted data, and records for each where its value came from. */
 export function mapDocument(
   kind: ExtractionKind,
   data: unknown,
@@ -111,67 +94,85 @@ export function mapDocument(
   values: Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
   explained: Explained[];
 } {
-  const rules: Record<string, string[] | undefined> = mapping[kind] ?? {};
   const fields: Record<string, readonly [Converter, readonly string[]]> = DOCUMENT_FIELDS[kind];
-  const read = (name: string, [as, names]: readonly [Converter, readonly string[]], inside?: Found): Explained => {
-    const field = name as DocumentField;
-    const by = rules[field] ? 'mapping' : 'default';
-    return { field, as, by, ...readField(field, data, { from: rules[field] ?? names, as }, by === 'default', inside) };
-  };
-  const value = read('value', DOCUMENT_FIELDS[kind].value);
+  const given: Record<string, readonly string[] | undefined> = mapping[kind] ?? {};
+  const read = (field: string, [as, usual]: readonly [Converter, readonly string[]]) =>
+    valuesOf(data, given[field] ?? usual, as);
   // The currency next to the amount that was used, because other amounts may have other currencies.
-  const beside = value.by === 'default' ? amountObject(data, value.from) : undefined;
-  const explained = Object.entries(fields).map(([name, usual]) =>
-    name === 'value' ? value : read(name, usual, name === 'currency' ? beside : undefined),
-  );
+  const [amount] = read('value', DOCUMENT_FIELDS[kind].value);
+  const beside = given['currency'] || !amount?.inside ? [] : [memberOf(amount.inside, CURRENCY_MEMBERS)];
+  const explained = Object.entries(fields).map(([name, usual]): Explained => {
+    const nested = name === 'currency' ? beside.flatMap((found) => (found ? valueOf(found, 'currency') : [])) : [];
+    const found = [...nested, ...read(name, usual)];
+    const value = LISTS.has(name) ? [...new Set(found.map((one) => one.value))] : found[0]?.value;
+    return {
+      field: name as DocumentField,
+      value: found.length > 0 ? (value ?? null) : null,
+      from: found[0]?.path ?? null,
+    };
+  });
   const values = Object.fromEntries(
     explained.filter(({ value }) => value !== null).map(({ field, value }) => [field, value]),
   );
   return { kind, values, explained };
 }
 
-function readField(
-  field: DocumentField,
-  data: unknown,
-  { from, as }: { from: readonly string[]; as: Converter },
-  byDefault: boolean,
-  inside?: Found,
-): Pick<Explained, 'value' | 'from' | 'tried'> {
-  const tried: Explained['tried'] = [];
-  const nested = byDefault && inside ? memberByName(inside, CURRENCY_MEMBERS) : null;
-  const addresses = nested ? [nested.pointer, ...from] : from;
-  for (const each of addresses) {
-    const there = valuesAt(data, each).map((one) => (byDefault && as === 'amount' ? amountIn(one) : one));
-    if (there.length === 0) tried.push({ address: each, pointer: null, raw: null, why: null });
-    const read = there.flatMap((one) => {
-      const converted = convert(one.value, as);
-      tried.push({ address: each, pointer: one.pointer, raw: shown(one), why: converted.ok ? null : converted.why });
-      return converted.ok ? [{ value: converted.value, pointer: one.pointer }] : [];
-    });
-    const [first] = read;
-    if (!first) continue;
-    if (LISTS.has(field)) return { value: [...new Set(read.map(({ value }) => value))], from: first.pointer, tried };
-    return { value: first.value, from: first.pointer, tried };
+/** The values under the first name that has any that can be read. */
+function valuesOf(data: unknown, names: readonly string[], as: Converter): ReturnType<typeof valueOf> {
+  for (const name of names) {
+    const values = search(data, name).flatMap((found) => valueOf(found, as));
+    if (values.length > 0) return values;
   }
-  return { value: null, from: null, tried };
+  return [];
 }
 
-/** The amount in an object such as `{amount, currency}`; any other value unchanged. */
-function amountIn(one: Found): Found {
-  return memberByName(one, AMOUNT_MEMBERS) ?? one;
+/** The value found, or nothing if it cannot be read. `inside`: the object that it was read from. */
+function valueOf(found: Found, as: Converter): { value: string; path: string; inside: Found | null }[] {
+  const member = memberOf(found, MEMBERS[as] ?? []);
+  const { value: raw, path } = member ?? found;
+  const value = convert(raw, as);
+  return value === null ? [] : [{ value, path, inside: member && found }];
 }
 
-/** The object that an amount was read from, if it also has a currency. */
-function amountObject(data: unknown, pointer: string | null): Found | undefined {
-  const parent = pointer?.slice(0, pointer.lastIndexOf('/'));
-  if (!parent) return undefined;
-  const [object] = valuesAt(data, parent);
-  return object && memberByName(object, CURRENCY_MEMBERS) ? object : undefined;
+const MAX_DEPTH = 12;
+/** Limits the search, so that ten thousand line items are not searched for a header field. */
+const MAX_FOUND = 1_000;
+
+/** The values under a name, ignoring case and punctuation, at the shallowest level that has it. */
+function search(data: unknown, name: string): Found[] {
+  const wanted = plainName(name);
+  const found: Found[] = [];
+  let level: Found[] = [{ path: '', value: data }];
+  for (let depth = 0; depth < MAX_DEPTH && level.length > 0 && found.length === 0; depth += 1) {
+    const next: Found[] = [];
+    for (const parent of level) {
+      for (const [key, member] of membersOf(parent)) {
+        if (!Array.isArray(parent.value) && plainName(key) === wanted) found.push(member);
+        else if (typeof member.value === 'object') next.push(member);
+      }
+    }
+    level = next.slice(0, MAX_FOUND);
+  }
+  return found;
 }
 
-function shown({ value }: Found): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-  return text.length > RAW_LENGTH ? `${text.slice(0, RAW_LENGTH)}…` : text;
+/** The first member of an object under one of these names; null if there is none. */
+function memberOf(found: Found, names: readonly string[]): Found | null {
+  const members = Array.isArray(found.value) ? [] : membersOf(found);
+  const first = names.map((name) => members.find(([key]) => plainName(key) === plainName(name))?.[1]);
+  return first.find((member) => member !== undefined) ?? null;
+}
+
+/** The members of an object or list that are there. */
+function membersOf({ path, value }: Found): [key: string, member: Found][] {
+  if (typeof value !== 'object' || value === null) return [];
+  const there = Object.entries(value).filter(([, member]) => member !== null && member !== undefined);
+  return there.map(([key, member]) => [key, { path: path === '' ? key : `${path}.${key}`, value: member as unknown }]);
+}
+
+/** Letters and digits in lower case: `Shipping_Bill No.` becomes `shippingbillno`. */
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 }
 
 /** Reads a mapping file (YAML or JSON). @throws UsageError that names the line of every problem */

@@ -14,8 +14,11 @@ export interface Session {
   atProvider: boolean;
 }
 
-const FRESH = "interval '15 minutes'";
-const LASTS = "interval '12 hours'";
+/** How long a sign-in lasts at most, and how long decisions may be made after one. */
+export const SIGNED_IN_S = 12 * 3_600;
+export const FRESH_S = 15 * 60;
+const LASTS = `interval '${SIGNED_IN_S} s'`;
+const FRESH = `interval '${FRESH_S} s'`;
 
 const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 

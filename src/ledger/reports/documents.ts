@@ -2,6 +2,7 @@ import { filingDateFromIso, type FilingDate } from '../../domain/dates';
 import { NOBODYS } from '../certificates/certificates';
 import { clientsOfCompany, type Company } from '../exporters/exporters';
 import type { Queryable } from '../pool';
+import { comparableText } from '../../domain/identity';
 
 /** A document of a company's invoice list or filed rows. */
 export interface LedgerDocument {
@@ -32,4 +33,44 @@ export async function ledgerDocuments(db: Queryable, { mode, iec, exporterId }: 
     [mode, iec, exporterId],
   );
   return rows.map((row) => ({ ...row, date: filingDateFromIso(row.date) }));
+}
+
+/** An export document from the exporter's books. Dates are YYYY-MM-DD, amounts exact decimal text. */
+export interface InvoiceRecord {
+  exporterId: string;
+  document: string;
+  documentDate: string;
+  type: number | null;
+  amount: string;
+  currency: string;
+  buyer: string | null;
+  dueDate: string | null;
+}
+
+/** An invoice's document number in comparable form. */
+export const invoiceKey = ({ document }: Pick<InvoiceRecord, 'document'>): string => comparableText(document);
+
+/** Adds or updates invoices. @returns how many were new, and how many had different data */
+export async function saveInvoices(
+  db: Queryable,
+  { invoices, by, at }: { invoices: readonly InvoiceRecord[]; by: string; at: Date },
+): Promise<{ imported: number; updated: number }> {
+  const rows = invoices.map((invoice) => ({ ...invoice, key: invoiceKey(invoice) }));
+  const { rows: counts } = await db.query<{ imported: number; updated: number }>(
+    `WITH written AS (
+       INSERT INTO invoices AS i (exporter_id, document_key, document_no, document_date, document_type, amount, currency, buyer,
+          due_override, imported_at, imported_by)
+       SELECT v."exporterId", v.key, v.document, v."documentDate", v.type, v.amount, v.currency, v.buyer, v."dueDate", $2, $3
+         FROM jsonb_to_recordset($1::jsonb) AS v ("exporterId" text, key text, document text, "documentDate" date, type int,
+           amount numeric, currency text, buyer text, "dueDate" date)
+       ON CONFLICT (exporter_id, document_key, document_date) DO UPDATE SET document_no = excluded.document_no,
+          document_type = excluded.document_type, amount = excluded.amount, currency = excluded.currency, buyer = excluded.buyer,
+          due_override = excluded.due_override, imported_at = excluded.imported_at, imported_by = excluded.imported_by
+        WHERE (i.document_no, i.document_type, i.amount, i.currency, i.buyer, i.due_override) IS DISTINCT FROM
+              (excluded.document_no, excluded.document_type, excluded.amount, excluded.currency, excluded.buyer, excluded.due_override)
+       RETURNING xmax = 0 AS fresh)
+     SELECT count(*) FILTER (WHERE fresh)::int AS imported, count(*) FILTER (WHERE NOT fresh)::int AS updated FROM written`,
+    [JSON.stringify(rows), at, by],
+  );
+  return counts[0] ?? { imported: 0, updated: 0 };
 }

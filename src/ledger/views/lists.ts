@@ -1,10 +1,10 @@
 /** Pages of filings. */
-import { actionsOf, waitingOf, type FilingSummary } from '../../domain/filing/view';
+import { actionsOf, waitingOf, type FilingSummary, type EventView } from '../../domain/filing/view';
 import type { Mode } from '../../domain/names';
-import { Conditions, MICROSECONDS } from '../paging';
+import { Conditions, MICROSECONDS, ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { FILING_RECORDS, NEEDS_ATTENTION, type FilingRecord } from '../filings/filing';
-import { countRows } from './rows';
+import { countRows, type Scope } from './rows';
 
 /** A filing's place in a list, for the page behind it. */
 export interface Mark {
@@ -111,4 +111,21 @@ export async function markOf(db: Queryable, filingId: string): Promise<Mark | un
     [filingId],
   );
   return rows[0];
+}
+
+/** The story of a filing, or of a whole reference, oldest first. `after`: the `next` of the page before. */
+export async function eventsPage(
+  db: Queryable,
+  { mode, reference, n, after = '0', limit }: Scope & { after?: string; limit: number },
+): Promise<{ items: EventView[]; next: string | null }> {
+  const { rows } = await db.query<EventView & { ordinal: string }>(
+    `SELECT e.ordinal::text AS ordinal, e.event_id AS id, e.filing_id AS "filingId", f.n, ${ISO('e.at')} AS at, e.kind, e.state, e.who, e.text
+       FROM filings f JOIN events e ON e.filing_id = f.filing_id
+      WHERE f.mode = $1 AND f.reference = $2 AND ($3::int IS NULL OR f.n = $3) AND e.kind IS NOT NULL AND e.ordinal > $4
+      ORDER BY e.ordinal LIMIT $5`,
+    [mode, reference, n, after, limit + 1],
+  );
+  const page = rows.slice(0, limit);
+  const items = page.map(({ ordinal: _, ...event }) => event);
+  return { items, next: rows.length > limit ? (page.at(-1)?.ordinal ?? null) : null };
 }

@@ -1,16 +1,16 @@
 /** Authenticates every request, checks the caller's roles, and records both. */
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, FastifyInstance } from 'fastify';
 import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import { principalOfToken } from '../../ledger/principals/principals';
 import type { AuditTrail } from './audit';
-import type { AddressLimit } from './address-limit';
-import { Problem, temporalAway } from '../http/problem';
+import { Problem, temporalAway, tooManyRequests } from '../http/problem';
 import { readinessOf, temporalProbe } from '../../telemetry/readiness';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import type { Client } from '@temporalio/client';
 import { createWatch, LONGEST_WAIT_S } from '../views/watch';
 import { inTurn } from '../../domain/values';
+import { normalizeIP } from '@fastify/rate-limit';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -144,5 +144,34 @@ export function createTemporalWatch(client: Client): () => Promise<void> {
   return async () => {
     const [temporal] = await look();
     if (!temporal?.ok) throw temporalAway(new Error(`Temporal: ${temporal?.message}`));
+  };
+}
+
+export type AddressLimit = ReturnType<typeof createAddressLimit>;
+
+const WITHIN_MS = 10_000;
+
+/**
+ * Limits wrong tokens by the address that sends them, because each costs a look into the ledger.
+ * @param most wrong tokens of one address within ten seconds
+ */
+export function createAddressLimit(api: FastifyInstance, most: number) {
+  const limit = api.createRateLimit({
+    max: most,
+    timeWindow: WITHIN_MS,
+    keyGenerator: ({ ip }) => normalizeIP(ip),
+  });
+
+  return {
+    /** @throws Problem 429 */
+    async assertFew(request: FastifyRequest): Promise<void> {
+      const found = await limit(request, { increment: false });
+      if (!found.isAllowed && found.isExceeded) {
+        throw tooManyRequests('Too many wrong tokens came from this address. Try again later.', found.ttl);
+      }
+    },
+    async count(request: FastifyRequest): Promise<void> {
+      await limit(request);
+    },
   };
 }

@@ -3,12 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ROLES, type Principal } from '../../domain/principal';
 import { principalOfProvider } from '../../ledger/principals/principals';
-import { endSessionsAtProvider, openSessionAtProvider } from '../../ledger/principals/sessions';
+import { endSessionsAtProvider, openSessionAtProvider, FRESH_S } from '../../ledger/principals/sessions';
 import { Problem } from '../http/problem';
 import type { Door } from '../http/route';
-import type { AddressLimit } from './address-limit';
-import type { Gate } from './gate';
-import { BEGUN, FRESH_S, type Arrived, type Begun, type Provider } from './provider';
+import type { AddressLimit, Gate } from './gate';
+import { BEGUN, type Arrived, type Begun, type Provider } from './provider';
 import { keepSignIn, needTls, newSecret, openFromHere, ownPath, setSecret, takeSignIn } from './session';
 
 interface Server {

@@ -7,7 +7,7 @@ import type { ProviderSettings } from '../../config/sections';
 import { isName, ROLES } from '../../domain/principal';
 import type { PersonOfProvider } from '../../ledger/principals/principals';
 import { unavailable } from '../http/problem';
-import { SIGNED_IN_S } from './session';
+import { FRESH_S, SIGNED_IN_S } from '../../ledger/principals/sessions';
 
 /** What a sign-in begins with, which the browser keeps until it comes back. */
 export const BEGUN = z.object({
@@ -33,8 +33,6 @@ export type Provider = ReturnType<typeof createProvider>;
 const loadLibrary = () => import('openid-client');
 
 const TIMEOUT_S = 10;
-/** The age of a sign-in that a decision takes. */
-export const FRESH_S = 15 * 60;
 
 /** Begins to look for the provider at once, so that the log of the start says whether it is there. */
 export function createProvider(settings: ProviderSettings, logger: Logger) {

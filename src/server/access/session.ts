@@ -3,11 +3,9 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { escapeHtml } from '@kitajs/html';
 import { isLoopbackHost } from '../../config/listen-address';
+import { SIGNED_IN_S } from '../../ledger/principals/sessions';
 import { Problem } from '../http/problem';
 import type { Grouping } from '../views/words';
-
-/** How long a sign-in lasts at most. */
-export const SIGNED_IN_S = 12 * 3_600;
 
 /** Beyond this machine cookies travel over TLS alone, and `__Host-` binds them to this host. */
 const isSecure = ({ hostname }: FastifyRequest): boolean => !isLoopbackHost(hostname);

@@ -66,7 +66,7 @@ const OF_WORKBOOKS = [
     'csv_columns',
   ],
   ...['not_csv', 'no_worksheet', 'not_a_workbook', 'uncalculated', 'damaged', 'encrypted', 'xml_entities', 'too_long'],
-  ...['zip_bomb', 'too_many_notes', 'too_many_cells', 'too_slow', 'no_workbook'],
+  ...['zip_bomb', 'too_many_cells', 'too_slow', 'no_workbook'],
 ];
 const OF_FILING = [
   'reference_taken',

@@ -1,7 +1,7 @@
 /** Certificates: search, PDFs, and the list for the bank. */
 import { z } from 'zod';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
-import { certificatesCsv } from '../../starter/export-certificates';
+import { certificatesCsv } from '../../starter/filings/export-certificates';
 import { asCursor, readCursor, visible } from '../http/fields';
 import { asSeenBy, pdfOf, visibleCertificate } from '../views/documents';
 import { Layout } from './layout';

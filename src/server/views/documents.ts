@@ -8,7 +8,7 @@ import type { FilingRecord } from '../../ledger/filings/filing';
 import { readInputHead } from '../../ledger/filings/inputs';
 import { rowsOf, type Scope } from '../../ledger/views/rows';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
-import { fileNamePart } from '../../starter/export-certificates';
+import { fileNamePart } from '../../starter/filings/export-certificates';
 import { evidenceBundle } from '../../starter/filings/evidence';
 import { maySee } from '../access/scope';
 import { notFound } from '../http/problem';

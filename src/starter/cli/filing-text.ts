@@ -84,7 +84,7 @@ const attemptsText = ({ attempts }: FilingView): string =>
   attempts
     .map(
       ({ number, verdict, reason, markedAt, said }) =>
-        `${number}: ${verdict}${reason ? ` (${reason})` : ''}, ${localTime(markedAt)}${said ? `: ${said}` : ''}`,
+        `${number}: ${verdict}${reason ? ` (${reason})` : ''}, ${localTime(markedAt)}${said ? `: ${said.replace(/\.$/u, '')}` : ''}`,
     )
     .join('; ');
 

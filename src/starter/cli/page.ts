@@ -18,8 +18,6 @@ interface TableColumn {
   align?: 'left' | 'right';
   /** Left out on a terminal that is too narrow, the last such column first. */
   optional?: boolean;
-  /** Title of the column that shows this one's values when this one is left out. */
-  under?: string;
 }
 
 export type Part =
@@ -54,9 +52,8 @@ export function table(columns: readonly (string | TableColumn)[], rows: readonly
 /** A right-aligned column, for amounts and counts. */
 export const right = (title: string): TableColumn => ({ title, align: 'right' });
 /** A column that is left out on a narrow terminal. */
-export const optional = (column: string | TableColumn, more: Pick<TableColumn, 'under'> = {}): TableColumn => ({
+export const optional = (column: string | TableColumn): TableColumn => ({
   ...(typeof column === 'string' ? { title: column } : column),
-  ...more,
   optional: true,
 });
 
@@ -136,52 +133,34 @@ function renderFields({ pairs }: Extract<Part, { kind: 'fields' }>, layout: Layo
 }
 
 function renderTable({ columns, rows }: Extract<Part, { kind: 'table' }>, layout: Layout): string {
-  let titles = columns.map(({ title }) => title);
-  const whole = rows.map((row) => row.map(cell));
-  let cells = whole;
-  if (layout.width === null) return lines([titles, ...cells.map(textsOf)]);
+  const titles = columns.map(({ title }) => title);
+  const cells = rows.map((row) => row.map(cell));
+  const texts = [titles, ...cells.map(textsOf)];
+  if (layout.width === null) return lines(texts);
   // Empty optional columns would take room from the others.
-  const isShown = (index: number) => !columns[index]?.optional || cells.some((row) => row[index]?.text);
-  for (let shown = columns.map((_, index) => index).filter(isShown); ;) {
-    const texts = [titles, ...cells.map(textsOf)];
-    const widths = fit(
-      shown.map((index) => ({ texts: texts.map((row) => row[index] ?? ''), align: columns[index]?.align })),
-      layout.width,
-    );
-    if (widths) {
-      const head = shown.map((index) => styled(titles[index] ?? '', 'bold', layout.colour));
-      const aligns = shown.map((index) => columns[index]?.align ?? 'left');
-      return draw(
-        [head.map((title) => ({ text: title, tone: null })), ...cells.map((row) => pick(row, shown))],
-        widths,
-        { aligns, colour: layout.colour },
-      );
-    }
-    const dropped = shown.findLast((index) => columns[index]?.optional);
-    if (dropped === undefined) break;
-    shown = shown.filter((index) => index !== dropped);
-    const under = columns.findIndex(({ title }) => title === columns[dropped]?.under);
-    titles = titles.map((title, index) => (index === under ? `${title} ${titles[dropped] ?? ''}` : title));
-    cells = cells.map((row) => row.map((cell, index) => (index === under ? joined(cell, row[dropped]) : cell)));
+  let shown = columns
+    .map((column, index) => ({ ...column, index, texts: texts.map((row) => row[index] ?? '') }))
+    .filter(({ optional, index }) => !optional || cells.some((row) => row[index]?.text));
+  let fitted = fit(shown, layout.width);
+  while (!fitted.fits) {
+    const dropped = shown.findLast(({ optional }) => optional);
+    if (!dropped) break;
+    shown = shown.filter((column) => column !== dropped);
+    fitted = fit(shown, layout.width);
   }
-  // Not even the required columns fit side by side, so they are printed as fields.
-  return whole
-    .map((row) =>
-      renderFields(fields(columns.map(({ title }, index) => [title, row[index]?.text ? row[index] : ''])), layout),
-    )
-    .join('\n\n');
+  const head = shown.map(({ title }) => toned(styled(title, 'bold', layout.colour), null));
+  const body = cells.map((row) => shown.map(({ index }) => row[index] ?? toned('', null)));
+  return draw([head, ...body], fitted.widths, {
+    aligns: shown.map(({ align }) => align ?? 'left'),
+    colour: layout.colour,
+  });
 }
 
-/** Joins two cells; equal values appear once. */
-const joined = (one: Toned, other: Toned | undefined): Toned =>
-  other && other.text !== one.text ? { ...one, text: `${one.text} ${other.text}`.trim() } : one;
-const pick = <T>(row: readonly T[], indexes: readonly number[]): T[] =>
-  indexes.map((index) => row[index]).filter((cell) => cell !== undefined);
 const textsOf = (row: readonly Toned[]): string[] => row.map(({ text }) => text);
 const lines = (rows: readonly (readonly string[])[]): string => rows.map((row) => row.join('\t')).join('\n');
 
-/** Column widths at which every word fits; null if there are none. */
-function fit(columns: readonly { texts: readonly string[]; align: TableColumn['align'] }[], width: number) {
+/** Column widths, and whether every word fits the terminal with them. */
+function fit(columns: readonly (Pick<TableColumn, 'align'> & { texts: readonly string[] })[], width: number) {
   const widest = columns.map(({ texts }) => Math.max(1, ...texts.map((text) => stringWidth(text))));
   const narrowest = columns.map(({ texts, align }, index) => {
     if (align === 'right') return widest[index] ?? 1;
@@ -191,9 +170,8 @@ function fit(columns: readonly { texts: readonly string[]; align: TableColumn['a
   });
   const room = width - GAP.length * (columns.length - 1);
   const least = narrowest.reduce((sum, each) => sum + each, 0);
-  if (least > room) return null;
   const widths = [...narrowest];
-  let left = room - least;
+  let left = Math.max(0, room - least);
   // The smallest first, so that dates and names stay on one line and prose wraps.
   const extras = widest.map((width, index) => ({ index, extra: width - (narrowest[index] ?? 0) }));
   extras
@@ -203,7 +181,7 @@ function fit(columns: readonly { texts: readonly string[]; align: TableColumn['a
       widths[index] = (widths[index] ?? 0) + given;
       left -= given;
     });
-  return widths;
+  return { widths, fits: least <= room };
 }
 
 function draw(

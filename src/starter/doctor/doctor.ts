@@ -10,7 +10,7 @@ import { firstLine } from '../errors';
 export type { CheckResult } from './finding';
 
 /** Checks whose failure does not prevent counting calls in the ledger. */
-const CHECKS_BESIDE_BUDGET = ['vault keys', 'privileges', 'connections', 'ledger', 'runs'];
+const CHECKS_BESIDE_BUDGET = ['vault keys', 'ledger', 'runs'];
 
 /**
  * Checks everything that a worker needs. Changes nothing except a probe in the document store, and uses one call of the
@@ -32,7 +32,7 @@ export async function examine(
   try {
     const ledger = pool ? await ledgerChecks(pool, encryptionKeys, mode) : [];
     const links = await Promise.all([
-      temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, mode, planned, connectWithinMs),
+      temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, planned, connectWithinMs),
       documents === undefined ? [] : documentsCheck(documents, pool).then((result) => [result]),
     ]);
     // The call budget is in the ledger: without a ledger no call is made, and an empty one is not migrated for it.

@@ -1,14 +1,7 @@
 import type pg from 'pg';
 import type { EncryptionKey } from '../../encryption/keys';
 import { createBoxOpener } from '../../encryption/sealed-box';
-import {
-  keysOfVault,
-  oldestUnplacedSeconds,
-  readServerState,
-  readLoginFacts,
-  tablesWithoutRights,
-  refuseSharedSessions,
-} from '../../ledger/diagnosis';
+import { keysOfVault, readServerState, tablesWithoutRights, refuseSharedSessions } from '../../ledger/diagnosis';
 import { runsWithProblem } from '../../ledger/runs';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/went-back';
@@ -27,7 +20,7 @@ import { isS3 } from '../../documents/s3-location';
 
 const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, password and TLS are in it too.';
 
-/** Reachable, writable, schema, rights (live mode: no more than needed), connections, events, clock, vault keys. */
+/** Reachable, writable, clock, schema, rights, whether the ledger is whole, its runs, vault keys. */
 export async function ledgerChecks(
   pool: pg.Pool,
   keys: readonly EncryptionKey[] | undefined,
@@ -50,9 +43,6 @@ export async function ledgerChecks(
     clock,
     schema,
     await checked('rights', REACH, () => checkRights(pool)),
-    ...(mode === 'live' ? [await checked('privileges', REACH, () => checkPrivileges(pool))] : []),
-    await checked('connections', REACH, () => checkConnections(pool)),
-    await checked('events', REACH, () => checkRelay(pool)),
     ...(mode ? [await checked('ledger', REACH, () => checkWhole(pool, mode))] : []),
     ...(mode ? [await checked('runs', REACH, () => checkRuns(pool, mode))] : []),
     ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys, mode))] : []),
@@ -80,35 +70,6 @@ async function checkRights(pool: pg.Pool): Promise<CheckResult> {
   const advice =
     'Make the user of DATABASE_URL a member of ebrc_run, and run `ebrc ledger migrate` as the owner of the ledger.';
   return wrong('rights', `the user lacks rights on these tables: ${tables.join(', ')}`, advice);
-}
-
-async function checkPrivileges(pool: pg.Pool): Promise<CheckResult> {
-  const { user, mayChangeAll } = await readLoginFacts(pool);
-  if (!mayChangeAll) return fine('privileges', `${user} may do what a worker needs, and no more`);
-  const message = `${user} has every right of the ledger's owner, evidence and principals included`;
-  const advice = 'Give workers a user in ebrc_run, the HTTP API one in ebrc_serve: "Roles" in docs/operations.md.';
-  return wrong('privileges', message, advice);
-}
-
-/** A new worker opens DATABASE_POOL connections and a few more. */
-const CONNECTIONS_LEFT = 20;
-
-async function checkConnections(pool: pg.Pool): Promise<CheckResult> {
-  const { used, most } = (await readLoginFacts(pool)).connections;
-  const message = `${used} of ${most} are in use`;
-  const advice =
-    'Raise max_connections of PostgreSQL, or lower DATABASE_POOL; each worker takes that many and one more.';
-  return most - used >= CONNECTIONS_LEFT ? fine('connections', message) : wrong('connections', message, advice);
-}
-
-/** The feed only has events with a position, which the workers' relay assigns. */
-const RELAY_LATE_S = 60;
-
-async function checkRelay(pool: pg.Pool): Promise<CheckResult> {
-  const seconds = Math.round(await oldestUnplacedSeconds(pool));
-  if (seconds < RELAY_LATE_S) return fine('events', 'new events reach the feed');
-  const advice = 'Start a worker: its relay gives events their positions. Its log says what prevents that.';
-  return wrong('events', `an event of ${seconds} s ago is not in the feed yet`, advice);
 }
 
 async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: Mode): Promise<CheckResult> {

@@ -1,23 +1,18 @@
 import type { Client } from '@temporalio/client';
 import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode, SEARCH_ATTRIBUTES } from '../../domain/names';
 import type { Config } from '../../config/config';
-import { clientCertificateEnds } from '../../temporal/connect';
 import { firstLine, UnreachableError } from '../errors';
 import { listSchedules, readScheduleFile } from '../schedules';
 import { connectTemporal } from '../connect';
-import { isGrpcStatus } from '../../temporal/grpc-status';
 import { pollersOf, versionsOf } from '../../temporal/workers-present';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
 const APPLY = 'Create them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
-/** For ten seconds Temporal offers a cached workflow's task only to the worker that caches it, then to the others. */
-const ANSWERS_WITHIN_MS = 15_000;
 const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and its TLS or API key to where it runs.';
 
 /** Checks Temporal: reachable, namespace, search attributes, and workers on every queue. */
 export async function temporalChecks(
   config: Pick<Config, 'temporal' | 'payloadKeys' | 'payloads' | 'taskQueue' | 'extraction'>,
-  mode?: Mode,
   planned?: { mode: Mode; schedules: string },
   connectWithinMs?: number,
 ): Promise<CheckResult[]> {
@@ -36,38 +31,14 @@ export async function temporalChecks(
     if (!link.ok) return [link];
     return [
       link,
-      ...(mode === 'live' ? [await checked('retention', REACH, () => checkRetention(client, namespace))] : []),
-      ...certificateChecks(clientCertificateEnds(config.temporal.connectionOptions.tls)),
       await checked('search attributes', REACH, () => checkSearchAttributes(client, namespace)),
       ...(await versionChecks(client, config.taskQueue)),
-      await checked('workers', REACH, () => checkWorkers(client, config, connectWithinMs)),
+      await checked('workers', REACH, () => checkWorkers(client, config)),
       ...(planned ? [await checked('schedules', APPLY, () => checkSchedules(client, planned))] : []),
     ];
   } finally {
     await client.connection.close();
   }
-}
-
-/** People mostly search the Temporal UI for the last few days. */
-const RETENTION_DAYS = 3;
-const CERTIFICATE_DAYS = 14;
-const DAY_S = 86_400;
-
-async function checkRetention(client: Client, namespace: string): Promise<CheckResult> {
-  const { config } = await client.workflowService.describeNamespace({ namespace });
-  const days = Math.round(Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / DAY_S);
-  const message = `${namespace} keeps closed workflows for ${days} days`;
-  if (days >= RETENTION_DAYS) return fine('retention', message);
-  const command = `temporal operator namespace update --namespace ${namespace} --retention 720h`;
-  return wrong('retention', message, `Keep them longer, so that the Temporal UI shows what happened: ${command}`);
-}
-
-function certificateChecks(ends: Date | null): CheckResult[] {
-  if (!ends) return [];
-  const message = `Temporal's client certificate ends on ${ends.toISOString().slice(0, 10)}`;
-  if (ends.getTime() - Date.now() > CERTIFICATE_DAYS * DAY_S * 1_000) return [fine('client certificate', message)];
-  const advice = 'Replace it (TEMPORAL_TLS_CLIENT_CERT_PATH) and restart the workers one by one.';
-  return [wrong('client certificate', message, advice)];
 }
 
 async function checkSearchAttributes(client: Client, namespace: string): Promise<CheckResult> {
@@ -115,7 +86,6 @@ async function versionChecks(client: Client, taskQueue: string): Promise<CheckRe
 async function checkWorkers(
   client: Client,
   { taskQueue, extraction }: Pick<Config, 'taskQueue' | 'extraction'>,
-  answersWithinMs = ANSWERS_WITHIN_MS,
 ): Promise<CheckResult> {
   const classes = [...RATE_CLASSES, ...(extraction ? ([EXTRACTION] as const) : [])];
   const queues = [
@@ -124,31 +94,9 @@ async function checkWorkers(
   ];
   const polled = await Promise.all(queues.map(({ name, type }) => pollersOf(client, name, type)));
   const idle = queues.filter((_queue, index) => polled[index] === 0).map(({ name }) => name);
-  if (idle.length === 0) {
-    const unanswered = await unansweredWorkflow(client, taskQueue, answersWithinMs);
-    if (unanswered === null) return fine('workers', `poll ${queues.length} task queues`);
-    const stuck = `a worker polls ${taskQueue}, but does not take tasks: the workflow ${unanswered} was not answered`;
-    const advice = 'Look for a worker process that is frozen, or out of memory or CPU, and restart it.';
-    return wrong('workers', stuck, advice);
-  }
+  if (idle.length === 0) return fine('workers', `poll ${queues.length} task queues`);
   const all = idle.length === queues.length;
   const message = `no worker polls ${all ? taskQueue : idle.join(', ')}`;
   const advice = 'Start one: node dist/worker.js, with the same EBRC_TASK_QUEUE and TEMPORAL_NAMESPACE.';
   return wrong('workers', message, advice);
-}
-
-/** Queries a queue's newest workflow, which any worker can answer. @returns its id if none did, otherwise null */
-async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: number): Promise<string | null> {
-  const query = `TaskQueue = '${taskQueue.replaceAll("'", '')}'`;
-  for await (const { workflowId } of client.workflow.list({ query, pageSize: 1 })) {
-    const handle = client.workflow.getHandle(workflowId);
-    const asked = () => handle.query('__temporal_workflow_metadata');
-    return client.workflow.withDeadline(Date.now() + withinMs, asked).then(
-      () => null,
-      // No worker answered in time, or none has polled for a while. A refused query is an answer too.
-      (error: unknown) =>
-        isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'CANCELLED', 'FAILED_PRECONDITION') ? workflowId : null,
-    );
-  }
-  return null;
 }

@@ -1,11 +1,10 @@
 import { open } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { z } from 'zod';
-import { parseBoundedJson } from '../../domain/json';
 import { emailAddress } from '../../domain/contracts';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import { refusal, unreadable, UsageError } from '../errors';
-import { csvRows, sheetRows, type ListRow } from '../input-files';
+import { csvRows, type ListRow } from '../input-files';
 
 const COLUMNS = ['name', 'email', 'iec', 'companyName', 'address', 'username', 'password'] as const;
 type ListColumn = (typeof COLUMNS)[number];
@@ -36,13 +35,13 @@ const listRow = z
   });
 
 /**
- * Reads exporters from CSV, the first sheet of a workbook, or JSON; an invalid row affects no other. Messages repeat
- * only e-mail addresses, because in shifted cells any other text may be a password.
+ * Reads exporters from CSV; an invalid row affects no other. Messages repeat only e-mail addresses, because in shifted
+ * cells any other text may be a password.
  * @throws RefusedError for a list without a header; UsageError if the file cannot be read
  */
 export async function readExporterList(path: string) {
   const list: {
-    /** `row`: row of the sheet or line of the file (the header is 1), or position in a JSON list, from 1. */
+    /** `row`: line of the file; the header is 1. */
     rows: (z.output<typeof listRow> & { row: number })[];
     refused: {
       row: number;
@@ -92,7 +91,12 @@ const MAX_EXPORTERS = 10_000;
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
 async function readRecords(path: string): Promise<RawRecord[]> {
-  const records = await recordsOf(path, await load(path));
+  if (extname(path).toLowerCase() !== '.csv') {
+    const message = `${path} is no .csv. Save the list as CSV ("CSV UTF-8" in a spreadsheet program).`;
+    throw new UsageError(message, 'unknown_file_type');
+  }
+  // The header line, and one line above the limit, so that too long lists are recognised.
+  const records = recordsBelowHeader(csvRows(await load(path), MAX_EXPORTERS + 2));
   if (records.length <= MAX_EXPORTERS) return records;
   throw refusal('too_many_rows', `The list names more than ${MAX_EXPORTERS} exporters. Split it into several files.`);
 }
@@ -111,63 +115,27 @@ async function load(path: string): Promise<Buffer> {
   }
 }
 
-async function recordsOf(path: string, bytes: Buffer): Promise<RawRecord[]> {
-  switch (extname(path).toLowerCase()) {
-    case '.csv':
-      // The header line, and one line above the limit, so that too long lists are recognised.
-      return recordsBelowHeader(csvRows(bytes, MAX_EXPORTERS + 2), 'commas between them');
-    case '.xlsx':
-      return recordsBelowHeader(await sheetRows(bytes), 'one a cell');
-    case '.json':
-      return jsonRecords(path, bytes);
-    default:
-      throw new UsageError(`${path} is neither .csv, .xlsx nor .json.`, 'unknown_file_type');
-  }
-}
-
-function jsonRecords(path: string, bytes: Buffer): RawRecord[] {
-  let json: unknown;
-  try {
-    json = parseBoundedJson(bytes.toString('utf8'));
-  } catch {
-    // The parser's message may quote a part of the file that has a password.
-    throw new UsageError(`${basename(path)} is not JSON.`, 'unreadable_list');
-  }
-  if (!Array.isArray(json)) throw refusal('no_list', 'The file is not a list of exporters: [{"name": …}, …].');
-  return json.map((entry: unknown, index) => {
-    const row = index + 1;
-    if (typeof entry !== 'object' || entry === null) return { row, values: {}, problem: 'The entry is not an object.' };
-    const filled = Object.entries(entry).filter(([, value]) => value !== null);
-    const strange = filled.filter(([name]) => !isColumn(name)).length;
-    const problem = `It has ${strange} properties other than ${COLUMNS.join(', ')}.`;
-    return { row, values: Object.fromEntries(filled), ...(strange > 0 && { problem }) };
-  });
-}
-
 /** The rows below the header line, by column. @throws RefusedError if the first line does not name the columns */
-function recordsBelowHeader(rows: readonly ListRow[], how: string): RawRecord[] {
+function recordsBelowHeader(rows: readonly ListRow[]): RawRecord[] {
   const [head, ...below] = rows;
   if (!head) return [];
   const header = head.texts.map((name) => columnOf(name ?? ''));
-  refuseHeader(header, how);
-  return below.map(({ row, texts, problem, problems = [] }) => {
+  refuseHeader(header);
+  return below.map(({ row, texts, problem = widthProblem(texts, header) }) => {
     const values: RawRecord['values'] = {};
-    const unread: string[] = [];
     header.forEach((column, index) => {
       if (column === null || column === 'unknown') return;
       values[column] = texts[index] ?? '';
-      if (problems[index] !== undefined) unread.push(`${column}: ${problems[index]}`);
     });
-    const first = problem ?? widthProblem(texts, header, how) ?? (unread.join('; ') || undefined);
-    return { row, values, ...(first !== undefined && { problem: first }) };
+    return { row, values, ...(problem !== undefined && { problem }) };
   });
 }
 
-function refuseHeader(header: readonly (string | null)[], how: string): void {
+function refuseHeader(header: readonly (string | null)[]): void {
   const named = header.filter((column) => column !== null && column !== 'unknown');
   const columns = `The columns are ${COLUMNS.join(', ')}.`;
   if (named.length === 0) {
-    const message = `The list has no header line: the first line names the columns, ${how}. ${columns}`;
+    const message = `The list has no header line: the first line names the columns, with commas between them. ${columns}`;
     throw refusal('no_header', message, { row: 1 });
   }
   const strange = header.flatMap((column, index) => (column === 'unknown' ? [index + 1] : []));
@@ -181,12 +149,13 @@ function refuseHeader(header: readonly (string | null)[], how: string): void {
   if (missing) throw refusal('missing_column', `The header line has no column ${missing}. ${columns}`, { row: 1 });
 }
 
-/** Why a row does not fit the header. In CSV a line that is too short or too long is shifted. */
-function widthProblem(texts: readonly (string | undefined)[], header: readonly (string | null)[], how: string) {
+/** Why a row does not fit the header: a line that is too short or too long is shifted. */
+function widthProblem(texts: readonly (string | undefined)[], header: readonly (string | null)[]) {
   const unnamed = texts.findIndex((value, index) => value?.trim() && (header[index] ?? null) === null);
   if (unnamed >= 0) return `The row has a value in position ${unnamed + 1}, where the header line names no column.`;
-  const short = how.startsWith('commas') && texts.length < header.length;
-  return short ? `The row has ${texts.length} values, the header line ${header.length}.` : undefined;
+  return texts.length < header.length
+    ? `The row has ${texts.length} values, the header line ${header.length}.`
+    : undefined;
 }
 
 /** The column that a header means, ignoring case, blanks and punctuation; null if the header is empty. */
@@ -194,8 +163,4 @@ function columnOf(header: string) {
   const plain = (name: string) => name.toLowerCase().replace(/[^a-z]/g, '');
   if (header.trim() === '') return null;
   return COLUMNS.find((column) => plain(column) === plain(header)) ?? 'unknown';
-}
-
-function isColumn(name: string): name is ListColumn {
-  return (COLUMNS as readonly string[]).includes(name);
 }

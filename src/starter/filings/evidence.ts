@@ -6,7 +6,7 @@ import { writeOutputFile, zipStream, type ZippedFile } from '../../documents/out
 import { KEPT_DAYS, readBundle } from '../../ledger/views/bundle';
 import type { FilingRecord } from '../../ledger/filings/filing';
 import type { EbrcClientDependencies } from '../dependencies';
-import { fileNamePart } from '../export-certificates';
+import { fileNamePart } from './export-certificates';
 import { filingOf, unknownFiling } from '../lookup';
 
 type EvidenceDependencies = Pick<EbrcClientDependencies, 'pool' | 'documents' | 'mode'>;

@@ -5,10 +5,10 @@ import { groupBy } from '../../domain/values';
 import type { CellStyles } from './cell-styles';
 import { DATE_HEADER, ERRORS_HEADER, NUMBER_HEADER, STATUS_HEADER } from '../sheet/headers';
 import { harmless } from '../../domain/text';
-import { NO_SHAPES, editShapes, NO_NOTES, Notes } from './notes';
-import { type PackageEditor, XML_START } from '../ooxml/package-editor';
+import { attribute } from '../ooxml/xml-edit';
+import type { PackageEditor } from '../ooxml/package-editor';
 import { RowEdits } from './row-edits';
-import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
+import { openFrame, withColumnWidths, withLastColumn } from './sheet-frame';
 import { columnLetter, LAST_COLUMN, placeOf } from '../sheet/addresses';
 import type { findFilledRows } from '../sheet/filled-rows';
 
@@ -21,9 +21,6 @@ const OK_STATUS = 'OK';
 const MAX_TEXT_LENGTH = 32_000;
 const STATUS_WIDTH = 22;
 const ERRORS_WIDTH = 80;
-
-const NOTES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.comments+xml';
-const SHAPES_TYPE = 'application/vnd.openxmlformats-officedocument.vmlDrawing';
 
 export interface SheetAnnotation {
   part: string;
@@ -48,14 +45,10 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
   const frame = openFrame((await editor.xml(part)) ?? '');
   if (!frame) return [];
   const edits = new RowEdits();
-  const relations = [...(await editor.relations(part)).values()];
-  const notesPart = relations.find(({ type }) => type === 'comments')?.part;
-  const notes = new Notes((notesPart && (await editor.xml(notesPart))) ?? NO_NOTES((await editor.namespaces()).main));
-  for (const address of notes.marked) edits.edit(...placeOf(address), { style: (style) => styles.unmarked(style) });
-  const messages = markCells(edits, annotation);
+  removeMarks(edits, frame.rows, styles);
+  markCells(edits, annotation);
   const { head, statuses } = writeColumns(edits, frame.head, annotation);
-  const tail = await writeNotes(editor, { part, notesPart, notes, messages, tail: frame.tail });
-  await editor.setPieces(part, [[head], edits.apply(frame.rows), [tail]]);
+  await editor.setPieces(part, [[head], edits.apply(frame.rows), [frame.tail]]);
   if (edits.formulasGone) await dropCalculationChain(editor);
   return statuses;
 }
@@ -64,8 +57,17 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
 const errorsOfFile = (findings: readonly Finding[]): Finding[] =>
   findings.filter(({ severity, row }) => severity === 'error' && (row === null || row === 1));
 
-/** Fills failing cells; an error about a row or the file marks its Status. @returns the notes' texts by address */
-function markCells(edits: RowEdits, { filledRows, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
+/** Removes the fills of an earlier run, which are known by their colours. */
+function removeMarks(edits: RowEdits, rows: string, styles: CellStyles): void {
+  for (const [tag] of rows.matchAll(/<c(?=[\s/>])[^<>]*>/g)) {
+    const style = Number(attribute(tag, 's') ?? 0);
+    if (styles.unmarked(style) === style) continue;
+    edits.edit(...placeOf(attribute(tag, 'r') ?? ''), { style: (before) => styles.unmarked(before) });
+  }
+}
+
+/** Fills failing cells; an error about a row or the file fills its Status. */
+function markCells(edits: RowEdits, { filledRows, findings, styles }: SheetAnnotation): void {
   const { headers, dataRows } = filledRows;
   const indexes = new Map([
     ...headers.optional.flatMap(({ label, index }): [string, number][] => [
@@ -84,13 +86,10 @@ function markCells(edits: RowEdits, { filledRows, findings, styles }: SheetAnnot
       (severity === 'error' && withStatus.has(row) ? status : undefined);
     return index === undefined ? undefined : `${columnLetter(index)}${row}`;
   });
-  const messages = new Map<string, string>();
   for (const [address, about] of byCell) {
     const severity = about.some((finding) => finding.severity === 'error') ? 'error' : 'warning';
     edits.edit(...placeOf(address), { style: (style) => styles.marked(style, severity) });
-    messages.set(address, about.map(({ message }) => message).join('\n'));
   }
-  return messages;
 }
 
 function writeColumns(edits: RowEdits, head: string, { filledRows, findings, outcomes }: SheetAnnotation) {
@@ -103,7 +102,7 @@ function writeColumns(edits: RowEdits, head: string, { filledRows, findings, out
   );
   const statuses = [...words.values()];
   const status = statusColumn(filledRows);
-  // A sheet filled up to its last column has no room; cells, notes and summary still have all findings.
+  // A sheet filled up to its last column has no room; the summary still has all findings.
   if (status >= LAST_COLUMN) return { head, statuses };
   edits.edit(1, status, { text: STATUS_HEADER });
   edits.edit(1, status + 1, { text: ERRORS_HEADER });
@@ -142,35 +141,6 @@ function statusColumn({ headers, lastColumn }: SheetAnnotation['filledRows']): n
   return headers.status?.index ?? lastColumn + 1;
 }
 
-/** Writes the notes and their boxes. @returns the end of the sheet, which refers to the drawing of the boxes */
-async function writeNotes(
-  editor: PackageEditor,
-  args: { part: string; notesPart?: string; notes: Notes; messages: ReadonlyMap<string, string>; tail: string },
-): Promise<string> {
-  const { part, notesPart, notes, messages, tail } = args;
-  const { xml, added, removed } = notes.write(messages);
-  const { relations } = await editor.namespaces();
-  if (notesPart) editor.set(notesPart, xml);
-  else if (added.length > 0)
-    await editor.add(part, 'comments', (number) => `xl/comments${number}.xml`, {
-      xml: XML_START + xml,
-      contentType: NOTES_TYPE,
-    });
-  const drawing = (await editor.relations(part)).get(notesDrawing(tail) ?? '')?.part;
-  const before = drawing && (await editor.xml(drawing));
-  if (drawing && before !== undefined) {
-    editor.set(drawing, editShapes(before, removed, added));
-    return tail;
-  }
-  if (added.length === 0) return tail;
-  const id = await editor.add(part, 'vmlDrawing', (number) => `xl/drawings/vmlDrawing${number}.vml`, {
-    xml: editShapes(NO_SHAPES, [], new Notes(xml).addresses),
-    contentType: SHAPES_TYPE,
-    byExtension: true,
-  });
-  return withNotesDrawing(tail, id, relations);
-}
-
 /** Removes the calculation chain: if it named a removed formula, Excel would offer a repair. Excel makes a new one. */
 async function dropCalculationChain(editor: PackageEditor): Promise<void> {
   const relations = await editor.relations(editor.workbookPart);
@@ -188,7 +158,7 @@ function explain(found: readonly Finding[]): string {
   const errors = found
     .filter(({ severity, row }) => severity === 'error' && row !== null && row !== 1)
     .map(({ message }) => message);
-  // In each of thousands of rows only the first; the header has them all.
+  // In each of thousands of rows only the first; the summary has them all.
   if (first)
     errors.push(`The whole file is refused: ${first.message}${more.length > 0 ? ` And ${more.length} more.` : ''}`);
   const warnings = found.filter(({ severity }) => severity === 'warning').map(({ message }) => `Warning: ${message}`);

@@ -1,10 +1,8 @@
 import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
 import type { Finding } from '../../domain/rules/finding';
 
-/** Our fills and the start of our notes, by which a later run finds and removes them. */
-
-const FILLS = { error: 'FFFFC7CE', warning: 'FFFFEB9C' } as const;
-export const NOTE_START = 'eBRC check:\n';
+/** Our fills. A later run knows them by their colours, which are next to those of Excel's own Bad and Neutral. */
+const FILLS = { error: 'FFFFC7CD', warning: 'FFFFEB9B' } as const;
 
 /** The children of a style sheet, in the order of the format. */
 const ORDER = [

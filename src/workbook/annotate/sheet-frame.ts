@@ -1,19 +1,7 @@
 import { columnLetter, columnNumber, LAST_COLUMN } from '../sheet/addresses';
-import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
+import { elements, withAttribute, attribute } from '../ooxml/xml-edit';
 
 const ROWS_END = '</sheetData>';
-
-/** The elements that come after the drawing of notes in the format. */
-const AFTER_NOTES = [
-  'legacyDrawingHF',
-  'drawingHF',
-  'picture',
-  'oleObjects',
-  'controls',
-  'webPublishItems',
-  'tableParts',
-  'extLst',
-];
 
 /** Undefined for a sheet without a place for rows, which no spreadsheet program writes. */
 export function openFrame(xml: string): { head: string; rows: string; tail: string } | undefined {
@@ -63,17 +51,6 @@ export function withLastColumn(head: string, column: number): string {
     (_, start: string, left: string, top: string, right: string = left, bottom: string = top) =>
       `${start}${left}${top}:${columnLetter(Math.max(column, columnNumber(right)))}${bottom}"`,
   );
-}
-
-/** Relationship id of the drawing of notes; undefined without one. */
-export function notesDrawing(tail: string): string | undefined {
-  const [tag] = /<legacyDrawing\s[^<>]*>/.exec(tail) ?? [];
-  return tag && attribute(tag, '[\\w.-]+:id');
-}
-
-/** Adds the reference to the drawing of notes. */
-export function withNotesDrawing(tail: string, id: string, namespace: string): string {
-  return insertChild(tail, ROWS_END.length, AFTER_NOTES, `<legacyDrawing xmlns:r="${namespace}" r:id="${id}"/>`);
 }
 
 /** Adds the addresses of rows and cells, which writers may omit. */

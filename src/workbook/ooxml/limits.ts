@@ -18,7 +18,6 @@ export interface WorkbookLimits {
   texts: number;
   sharedStrings: number;
   styles: number;
-  notes: number;
   rows: number;
 }
 
@@ -35,7 +34,6 @@ export const WORKBOOK_LIMITS: Readonly<WorkbookLimits> = {
   texts: MAX_FILING_BYTES,
   sharedStrings: 1_000_000,
   styles: 100_000,
-  notes: 50_000,
   rows: MAX_READ_ROWS,
 };
 

@@ -66,19 +66,18 @@ export class PackageEditor {
     return relationsOf({ bytes: (name) => this.bytes(name) }, part);
   }
 
-  /** Adds a part under the first free name, such as `xl/comments1.xml`. @returns the relationship's id */
+  /** Adds a part under the first free name, such as `xl/worksheets/sheet3.xml`. @returns the relationship's id */
   async add(
     from: string,
     type: string,
     name: (number: number) => string,
-    /** `byExtension`: declared for all parts with its extension, as is usual for some kinds. */
-    content: { xml: string; contentType: string; byExtension?: boolean },
+    content: { xml: string; contentType: string },
   ): Promise<string> {
     let number = 1;
     while (this.has(name(number))) number += 1;
     const part = name(number);
     this.set(part, content.xml);
-    await this.declare(part, content);
+    await this.declare(part, content.contentType);
     const relations = relationsName(this.nameOf(from));
     const existing = await this.relations(from);
     const before = (await this.xml(relations)) ?? `${XML_START}<Relationships xmlns="${PACKAGE}/relationships"/>`;
@@ -127,21 +126,10 @@ export class PackageEditor {
     return this.source.entries.has(partKey(part)) || this.changed.has(partKey(part));
   }
 
-  private async declare(
-    part: string,
-    { contentType, byExtension = false }: { contentType: string; byExtension?: boolean },
-  ): Promise<void> {
+  private async declare(part: string, contentType: string): Promise<void> {
     const xml = await this.xml(CONTENT_TYPES);
     if (xml === undefined) return;
-    const extension = posix.extname(part).slice(1);
-    const existing = [...xml.matchAll(/<Default\s[^<>]*>/g)].some(
-      ([tag]) =>
-        attribute(tag, 'Extension')?.toLowerCase() === extension && attribute(tag, 'ContentType') === contentType,
-    );
-    if (existing) return;
-    const entry = byExtension
-      ? `<Default Extension="${extension}" ContentType="${contentType}"/>`
-      : `<Override PartName="/${part}" ContentType="${contentType}"/>`;
+    const entry = `<Override PartName="/${part}" ContentType="${contentType}"/>`;
     this.set(CONTENT_TYPES, appendChild(xml, 'Types', entry));
   }
 }

@@ -76,7 +76,7 @@ export function withDefaultNamespace(xml: string): string {
 }
 
 const ROOT_PREFIX =
-  /^\s*(?:<\?[^>]*>\s*)?<([A-Za-z_][\w.-]*):(?:worksheet|workbook|sst|styleSheet|comments|Types|Relationships)[\s>]/;
+  /^\s*(?:<\?[^>]*>\s*)?<([A-Za-z_][\w.-]*):(?:worksheet|workbook|sst|styleSheet|Types|Relationships)[\s>]/;
 
 const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
@@ -106,28 +106,6 @@ export function escapedText(text: string): string {
   return text.replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_').replace(/\r/g, '_x000D_');
 }
 
-/** The joined runs of a rich or plain string element in XML text, without phonetic guides. */
-export function runsText(element: string): string {
-  let text = '';
-  for (const [, data = ''] of withoutGuides(element).matchAll(/<t(?:\s[^<>]*)?>([^<]*)<\/t>/g))
-    text += unescaped(xmlText(data));
-  return text;
-}
-
-function withoutGuides(element: string): string {
-  let kept = '';
-  let read = 0;
-  for (let at = element.indexOf('<rPh'); at >= 0; at = element.indexOf('<rPh', read)) {
-    kept += element.slice(read, at);
-    const inside = element.indexOf('>', at) + 1;
-    const end = element.charAt(inside - 2) === '/' ? inside : element.indexOf('</rPh>', inside) + '</rPh>'.length;
-    // A regular expression would scan the rest of the text for every guide without an end.
-    if (end < inside || inside === 0) return kept;
-    read = end;
-  }
-  return kept + element.slice(read);
-}
-
 /** A tag's attribute, decoded. `name` may be a pattern. */
 export function attribute(tag: string, name: string): string | undefined {
   const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(tag);
@@ -146,7 +124,7 @@ export function xmlData(text: string): string {
     .replace(/"/g, '&quot;');
 }
 
-/** A `<t>` element of a cell or note. Text that looks like an escape of the format (`_x000D_`) stays text. */
+/** A `<t>` element of a cell. Text that looks like an escape of the format (`_x000D_`) stays text. */
 export function textElement(text: string): string {
   return `<t xml:space="preserve">${xmlData(text).replace(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_')}</t>`;
 }

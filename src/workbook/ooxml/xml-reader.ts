@@ -127,8 +127,8 @@ const TEXT = /^(?:[\w.-]+:)?[tvf]$/;
 
 /**
  * Rewrites XML as most programs write it: no comments, escaped CDATA, no `>` in attributes. Later edits look at tags
- * and text only, so that a comment can neither hide nor add a row. Text that needs no change, or is no XML (such as
- * drawings of notes with open HTML tags), is returned unchanged.
+ * and text only, so that a comment can neither hide nor add a row. Text that needs no change, or is no XML,
+ * is returned unchanged.
  */
 export function tidyXml(source: string): string {
   if (!UNTIDY.some((sign) => sign.test(source))) return source;

@@ -1,4 +1,4 @@
-import { readDirectory, relationsOf, openPackage } from '../ooxml/package';
+import { readDirectory, openPackage } from '../ooxml/package';
 import type { WorkbookDirectory, WorkbookPackage } from '../ooxml/package';
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
@@ -15,26 +15,8 @@ export async function openWorkbook(source: string | Buffer, limits: WorkbookLimi
   const opened = await openPackage(source, limits);
   const directory = await readDirectory(opened);
   const first = await openSheet(opened, directory, directory.sheets[0], limits);
-  const part = directory.sheets[0]?.part ?? '';
   readXml(await opened.bytes('[Content_Types].xml'), {});
-  for (const relation of (await relationsOf(opened, part)).values()) {
-    if (relation.type === 'comments') await readNotes(opened, relation.part, limits);
-    // The drawing of notes is in VML, in which programs leave HTML tags open, so it is read as text.
-    if (relation.type === 'vmlDrawing') await opened.xml(relation.part);
-  }
   return { source: opened, directory, first };
-}
-
-async function readNotes(source: WorkbookPackage, part: string, { notes: limit }: WorkbookLimits): Promise<void> {
-  let notes = 0;
-  readXml(await source.bytes(part), {
-    open: (name) => {
-      if (name === 'comment') notes += 1;
-      if (notes <= limit) return;
-      const message = `The first worksheet has more than ${limit} notes. Remove them, or copy the filled rows into a new workbook.`;
-      throw new WorkbookRefused('too_many_notes', message);
-    },
-  });
 }
 
 /** Skips phonetic guides. @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`) */

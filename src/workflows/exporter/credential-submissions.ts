@@ -1,6 +1,6 @@
 import { setHandler } from '@temporalio/workflow';
 import type { z } from 'zod';
-import { submitCredentialsArgs } from '../../domain/update-contracts';
+import { submitCredentialsArgs } from '../../domain/contracts';
 import { exporterQuery, submitCredentialsUpdate } from '../messages';
 import type { CredentialCheck } from '../../activities/exporters/credentials';
 import { calls } from '../activity-profiles';

@@ -1,9 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
-import { createFilingApi } from '../../../src/api/client';
-import type { Budget, BudgetSlot } from '../../../src/budget/ports';
-import type { FilingApi } from '../../../src/api/client';
+import { createFilingApi, type FilingApi } from '../../../src/api/client';
+import type { Budget, BudgetSlot } from '../../../src/budget/slot';
 import { ApiError } from '../../../src/api/errors/api-error';
 import type { ApiCall } from '../../../src/domain/service/operations';
 import type { Mapping, PushMessage } from '../../../src/domain/filing/mapping';

@@ -1,9 +1,8 @@
 /** What is shown of a filing and of a whole reference. */
 import { useTestDatabase } from '../../support/postgres';
 import { actionsOf, waitingText } from '../../../src/domain/filing/view';
-import { eventsPage } from '../../../src/ledger/views/events';
+import { eventsPage, listFilings, markOf } from '../../../src/ledger/views/lists';
 import { filingOfReference, findFiling, needFiling, standingsOf } from '../../../src/ledger/filings/filing';
-import { listFilings, markOf } from '../../../src/ledger/views/lists';
 import { rowsPage } from '../../../src/ledger/views/rows';
 import { readFilingView, readReferenceView } from '../../../src/ledger/views/views';
 import { issue, knowCompany, makeFiling, makeSent, say } from './decision-support';

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { EncryptionError, subKeys } from '../../../src/encryption/keys';
 import { createVault, discard, handIn, type SecretUse } from '../../../src/ledger/vault/vault';
-import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/orphans';
+import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/retention';
 import { useTestDatabase } from '../../support/postgres';
 
 const PASSWORD = 'S3cret-Password-42';

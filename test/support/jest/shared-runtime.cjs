@@ -6,7 +6,7 @@ const { default: Runtime } = require('jest-runtime');
 
 module.exports = class SharedRuntime extends Runtime {
   requireModuleOrMock(from, name) {
-    const isPackage = !/^[./]|^node:|^@jest\/globals$/.test(name);
+    const isPackage = !/^[./#]|^node:|^@jest\/globals$/.test(name);
     return isPackage ? createRequire(from)(name) : super.requireModuleOrMock(from, name);
   }
 };

@@ -1,8 +1,7 @@
 /** Webhooks reach public addresses, and hosts that are named, in whatever form an address is written. */
 import dns from 'node:dns';
 import { urlProblem } from '../../../src/domain/webhooks';
-import { refusedAddress } from '../../../src/worker/webhooks/addresses';
-import { createWebhookSender } from '../../../src/worker/webhooks/send';
+import { refusedAddress, createWebhookSender } from '../../../src/worker/webhooks/send';
 import { closeAfterAll } from '../../support/closing';
 import { startReceiver } from './receiver';
 

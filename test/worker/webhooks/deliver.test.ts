@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
-import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/orphans';
+import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/retention';
 import { listFindings } from '../../../src/ledger/findings';
 import {
   getWebhook,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { ExporterProgress, OnboardInput } from '../../../src/domain/contracts';
-import { createSandbox } from '../../../src/sandbox/sandbox';
+import { createSandbox } from '../../../sandbox/sandbox';
 import type { onboardExporter } from '../../../src/workflows/onboard-exporter';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
 import { exporterQuery, submitCredentialsUpdate } from '../../../src/workflows/messages';

@@ -28,7 +28,7 @@ const HELP = `
 The password is read from standard input (--password-stdin) or asked for; it is never an argument. You can repeat the
 command: it finds the exporter, and new credentials are passed to an onboarding that waits for them.
 
-A list (--file) has the columns name, email, iec, companyName, address, username, password. The result of each row is
+A list (--file) is CSV with the columns name, email, iec, companyName, address, username, password. The result of each row is
 written to a result file, and the same list can be given again.
 
 Examples:
@@ -49,7 +49,7 @@ export function addOnboardCommand(program: Command, bind: Bind): void {
     .option('--address <text>', 'postal address')
     .option('--username <user>', "user name at the authority's portal")
     .option('--password-stdin', 'read the portal password from standard input')
-    .option('--file <list>', 'onboard all exporters of a .csv, .xlsx or .json list')
+    .option('--file <list>', 'onboard all exporters of a .csv list')
     .option('--result <file>', 'with --file: where the outcomes go, .csv or .json (default: LIST.result.csv)')
     .addOption(byOption())
     .option('--wait', 'wait until ready (activation takes the authority a day)')

@@ -96,7 +96,7 @@ export function addExtractCommand(program: Command, bind: Bind): void {
     .addArgument(new Argument('<kind>', 'the kind of the PDFs').choices(['shipping-bill', 'invoice']))
     .argument('<files...>', 'PDFs, and folders of them')
     .option('--full', 'everything in a shipping bill, not only the fields that a filing needs')
-    .option('--explain', 'show for each of our fields where it comes from, or what was tried')
+    .option('--explain', 'show for each of our fields where its value comes from')
     .option('--again', 'ask again for documents that were refused or failed')
     .option('-o, --output <FILE.json>', 'write the results to a file too')
     .addOption(forceOption())
@@ -166,22 +166,9 @@ async function explainer(cli: Cli, kind: ExtractionKind): Promise<(file: Extract
 
 function explained(fields: readonly Explained[]): Part {
   return table(
-    ['Field', 'Value', 'From', 'Tried'],
-    fields.map(({ field, value, from, by, tried }) => [
-      field,
-      Array.isArray(value) ? value.join(', ') : value,
-      from && (by === 'mapping' ? from : `${from} (by its name)`),
-      value === null ? triedText(tried) : null,
-    ]),
+    ['Field', 'Value', 'From'],
+    fields.map(({ field, value, from }) => [field, Array.isArray(value) ? value.join(', ') : value, from]),
   );
-}
-
-function triedText(tried: Explained['tried']): string {
-  const misread = tried
-    .filter(({ why }) => why !== null)
-    .map(({ pointer, raw, why }) => `${pointer} is ${raw}: ${why}`);
-  const absent = tried.filter(({ pointer }) => pointer === null).map(({ address }) => address);
-  return [...misread, ...(absent.length > 0 ? [`not there: ${absent.join(', ')}`] : [])].join('; ');
 }
 
 function printOne(cli: Cli, file: ExplainedFile): ExitCode {

@@ -123,7 +123,7 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
         if (options.forBank) return writeForBank(cli, options);
         const { exporter, document, pdfs, output, force, limit, after, jsonl } = options;
         await checkOutputPath({ output, force }, '.csv', '.xlsx');
-        const { isZip, writeCertificates, writePdfs } = await import('../../../export-certificates.js');
+        const { isZip, writeCertificates, writePdfs } = await import('../../../filings/export-certificates.js');
         if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath({ output: pdfs, force }, '.zip');
         const pages = (await cli.reader()).certificates({ exporter, document, limit, after });
         const { mode } = await cli.config('mode');
@@ -165,7 +165,7 @@ const forBankOption = () =>
 async function writeForBank(cli: Cli, { exporter, document, output, force }: CertificatesOptions): Promise<void> {
   if (output === undefined) throw new UsageError('Name the file of the list for the bank: -o FILE.xlsx.');
   await checkOutputPath({ output, force }, '.xlsx');
-  const { writeBankList } = await import('../../../export-certificates.js');
+  const { writeBankList } = await import('../../../filings/export-certificates.js');
   const entries = await (await cli.reader()).bankList({ exporter, document });
   await writeBankList(output, entries);
   cli.terminal.result(entries, () => `${counted(entries.length, 'certificate')} written to ${output}.`);
@@ -175,7 +175,7 @@ function certificatesPage(certificates: readonly CertificateView[]): Page {
   return table(
     [
       ...['eBRC number', 'Date', 'Document', right('Realised'), optional('Cancel by')],
-      ...[optional('Filing'), optional('Bill No', { under: 'Document' }), optional('PDF')],
+      ...[optional('Filing'), optional('Bill No'), optional('PDF')],
     ],
     certificates.map((certificate) => [
       certificate.eBRCNumber,

@@ -242,7 +242,7 @@ export function addInvoiceCommands(program: Command, bind: Bind): void {
     .addHelpText('after', `${IMPORT_HELP}\n${INVOICE_EXAMPLES}`)
     .action(
       bind(async (cli, [path = ''], { exporter, by }: { exporter?: string; by: string }) => {
-        const { importInvoices } = await import('../../../import-invoices.js');
+        const { importInvoices } = await import('../../../exporters/import-invoices.js');
         const outcome = await importInvoices(await cli.ledger(), { path, exporter, by });
         cli.terminal.result(outcome, () => [
           ...outcome.errors.map(({ row, field, message }) => `Row ${row}${field ? `, ${field}` : ''}: ${message}`),

@@ -5,7 +5,7 @@ import { CLIENT_SECTIONS, type Bind, type Cli } from '../../context';
 import { durationArgument, portArgument, several, stayUp } from '../options';
 import { readFile } from 'node:fs/promises';
 import { UsageError, firstLine } from '../../../errors';
-import type { Sandbox } from '../../../../sandbox/sandbox';
+import type { Sandbox } from '#sandbox';
 import { fields, type Page } from '../../page';
 
 const SERVE_HELP = `
@@ -204,7 +204,7 @@ async function serveSandbox(cli: Cli, flags: SandboxFlags): Promise<void> {
 async function startSandbox(flags: SandboxFlags): Promise<Sandbox> {
   const { port, host, activationDelay: activationDelayMs, ackDelay: ackDelayMs } = flags;
   const { seed, state: stateFile, rateLimits, rateWindow: rateWindowMs } = flags;
-  const { createSandbox } = await import('../../../../sandbox/sandbox.js');
+  const { createSandbox } = await import('#sandbox');
   // Set for the whole process, which parses what people write: seeds, faults and bodies of the control endpoints.
   const [{ config }, { IN_PLAIN_WORDS }] = await Promise.all([import('zod'), import('../../../../domain/issues.js')]);
   config({ customError: IN_PLAIN_WORDS.error });
@@ -218,7 +218,7 @@ async function startSandbox(flags: SandboxFlags): Promise<Sandbox> {
 }
 
 async function arm(sandbox: Sandbox, text: string): Promise<void> {
-  const { parseFault } = await import('../../../../sandbox/faults/fault-schema.js');
+  const { parseFault } = await import('#sandbox');
   try {
     sandbox.addFault(parseFault(text));
   } catch (error) {

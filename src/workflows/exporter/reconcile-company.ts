@@ -1,8 +1,8 @@
-import type { CompanyToReconcile, RepairableFinding, WindowRead } from '../activities/reconciliation';
-import type { ReconcileCheck } from '../domain/reconciliation/findings';
-import { calls, callsInBackground } from './activity-profiles';
-import { readWithRetries } from './exporter/company-reading';
-import { orNull } from './failures';
+import type { CompanyToReconcile, RepairableFinding, WindowRead } from '../../activities/reconciliation';
+import type { ReconcileCheck } from '../../domain/reconciliation/findings';
+import { calls, callsInBackground } from '../activity-profiles';
+import { readWithRetries } from './company-reading';
+import { orNull } from '../failures';
 
 const REPAIRS_AT_ONCE = 3;
 

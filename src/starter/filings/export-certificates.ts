@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
-import { dateText } from '../domain/dates';
-import { writeOutputFile, zipStream } from '../documents/output-file';
-import type { DocumentStore } from '../documents/stored-document';
-import type { BankListEntry } from '../ledger/certificates/bank-list';
-import type { CertificateView } from '../ledger/certificates/certificates';
-import { csvOf } from './input-files';
+import { dateText } from '../../domain/dates';
+import { writeOutputFile, zipStream } from '../../documents/output-file';
+import type { DocumentStore } from '../../documents/stored-document';
+import type { BankListEntry } from '../../ledger/certificates/bank-list';
+import type { CertificateView } from '../../ledger/certificates/certificates';
+import { csvOf } from '../input-files';
 
 /** Columns of the exported list. Dates are YYYY-MM-DD, amounts exact decimal text. */
 const COLUMNS: Readonly<Record<string, (certificate: CertificateView) => string | null>> = {

@@ -1,17 +1,17 @@
-import type { LedgerDependencies } from './dependencies';
+import type { LedgerDependencies } from '../dependencies';
 import type pg from 'pg';
-import { filingDateInKolkata, compareFilingDates, isoFromFilingDate, parseFilingDate } from '../domain/dates';
-import type { Mode } from '../domain/names';
-import { listExporters } from '../ledger/exporters/exporters';
-import { withTransaction } from '../ledger/pool';
-import { invoiceKey, saveInvoices, type InvoiceRecord } from '../ledger/reports/invoices';
+import { filingDateInKolkata, compareFilingDates, isoFromFilingDate, parseFilingDate } from '../../domain/dates';
+import type { Mode } from '../../domain/names';
+import { listExporters } from '../../ledger/exporters/exporters';
+import { withTransaction } from '../../ledger/pool';
+import { invoiceKey, saveInvoices, type InvoiceRecord } from '../../ledger/reports/documents';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { canonicalAmount, compareAmounts, isAmount, withoutGrouping } from '../domain/money';
-import { isUploadType } from '../domain/rules/columns';
-import { cutText, printable } from '../domain/text';
-import { refusal, unreadable, UsageError } from './errors';
-import { csvRows, sheetRows, type ListRow } from './input-files';
+import { canonicalAmount, compareAmounts, isAmount, withoutGrouping } from '../../domain/money';
+import { isUploadType } from '../../domain/rules/columns';
+import { cutText, printable } from '../../domain/text';
+import { refusal, unreadable, UsageError } from '../errors';
+import { csvRows, sheetRows, type ListRow } from '../input-files';
 
 /** Our columns with headers that accounting systems export for them. Case, spaces and punctuation are ignored. */
 const COLUMNS = {

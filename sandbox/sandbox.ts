@@ -4,6 +4,7 @@ import { isIPv6, type AddressInfo } from 'node:net';
 import { type FastifyInstance, fastify, type FastifyError } from 'fastify';
 import { DEFAULT_SEED } from './authority/default-seed';
 import type { FaultInput } from './faults/fault-schema';
+export { parseFault } from './faults/fault-schema';
 import { FaultRegistry, type ArmedFault } from './faults/faults';
 import { doubleFilings } from './endpoints/filings';
 import { settingsOf, type SandboxOptions, type Settings } from './options';
