@@ -95,7 +95,7 @@ it('has manifests of the types of Kubernetes', async () => {
     const { version } = JSON.parse(readProject('package.json')) as { version: string };
     const images = all.flatMap(({ spec }) => spec?.template?.spec.containers.map(({ image }) => image) ?? []);
     const withRole = all.filter(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.annotations);
-    const ofDocuments = overlay === 'production' ? ['ebrc-door', 'ebrc-worker'] : [];
+    const ofDocuments = overlay === 'production' ? ['ebrc-http-api', 'ebrc-worker'] : [];
     expect(withRole.map(({ metadata }) => metadata.name).sort()).toEqual(ofDocuments);
     const registry = overlay === 'production' ? 'registry.example/' : '';
     expect(new Set(images)).toEqual(new Set([`${registry}ebrc-worker:${version}`]));
@@ -146,8 +146,8 @@ it('starts with a configuration that it takes, and gives the keys of the service
   const own = ['DATABASE_URL', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
   expect(keysOf('ebrc-worker')).toEqual(own);
   expect(keysOf('ebrc-worker', true)).toEqual(['EBRC_EXTRACTION_KEY', ...ofTemporal]);
-  expect(keysOf('ebrc-door')).toEqual(['DATABASE_URL_SERVE', 'EBRC_PAYLOAD_KEY']);
-  expect(keysOf('ebrc-door', true)).toEqual(['EBRC_OIDC_CLIENT_SECRET', ...ofTemporal]);
+  expect(keysOf('ebrc-http-api')).toEqual(['DATABASE_URL_SERVE', 'EBRC_PAYLOAD_KEY']);
+  expect(keysOf('ebrc-http-api', true)).toEqual(['EBRC_OIDC_CLIENT_SECRET', ...ofTemporal]);
   expect([keysOf('ebrc-migrate'), keysOf('ebrc-migrate', true)]).toEqual([['DATABASE_URL_OWNER'], []]);
   // What the overlay says of them is where they are.
   const told = [
@@ -156,7 +156,7 @@ it('starts with a configuration that it takes, and gives the keys of the service
   expect(new Set(told.map(([, key]) => key))).toEqual(
     new Set(['EBRC_EXTRACTION_KEY', 'EBRC_OIDC_CLIENT_SECRET', ...ofTemporal]),
   );
-  for (const name of ['ebrc-worker', 'ebrc-door', 'ebrc-migrate', 'ebrc-sandbox']) {
+  for (const name of ['ebrc-worker', 'ebrc-http-api', 'ebrc-migrate', 'ebrc-sandbox']) {
     expect(podOf(name)).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
     for (const { securityContext } of podOf(name).containers) {
       const locked = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } };
@@ -167,7 +167,7 @@ it('starts with a configuration that it takes, and gives the keys of the service
 
 it('gives each program an account of its own, and none a token', () => {
   const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount');
-  const programs = ['ebrc-worker', 'ebrc-door', 'ebrc-migrate'];
+  const programs = ['ebrc-worker', 'ebrc-http-api', 'ebrc-migrate'];
   expect(accounts.map(({ metadata }) => metadata.name)).toEqual(programs);
   for (const { automountServiceAccountToken } of accounts) expect(automountServiceAccountToken).toBe(false);
   for (const name of programs) expect(podOf(name).serviceAccountName).toBe(name);
