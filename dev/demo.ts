@@ -119,7 +119,8 @@ async function loseAnAnswer(local: Local, irms: readonly DemoIrm[]): Promise<voi
   });
   await readSince(local);
   await show({
-    title: 'The evidence: no new certificate, and no balance that fell. So one person may say that it was not filed',
+    title:
+      'The evidence: no new certificate, and no balance fell by more than the filings above. So one person may say: not filed',
     args: ['show', 'DEMO-LOST'],
   });
   await show({

@@ -54,9 +54,9 @@ async function dev(): Promise<void> {
   await writeFile(VARIABLES, variablesFile(local), { mode: 0o600 });
   const ui = local.stack.temporal.uiUrl ?? 'none';
   process.stdout.write(
-    `\nUI:    ${ui}   HTTP API: ${local.httpApi.url}/docs\n` +
-      `Here:  . ${shellQuoted(relative(process.cwd(), VARIABLES))}   (in another terminal; it says more, with the token of the HTTP API)\n` +
-      `Try:   ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait   # Kaveri@Soft9\n`,
+    `\nUI:   ${ui}   HTTP API: ${local.httpApi.url}/docs\n` +
+      `Here: . ${shellQuoted(relative(process.cwd(), VARIABLES))}   (in another terminal; it says more; the password is Kaveri@Soft9)\n` +
+      `Try:  ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait\n`,
   );
   running = true;
   const log = await followLog(join(FOLDER, 'worker.log'), (line) => process.stdout.write(`${logLine(line)}\n`));

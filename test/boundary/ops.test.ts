@@ -102,7 +102,7 @@ it('has an example that tells somebody of every alert, and keeps its secrets in 
   const text = readProject('ops/alertmanager.yaml');
   const { route, receivers } = parse(text) as {
     route: Route;
-    receivers: ({ name: string } & Record<string, unknown>)[];
+    receivers: { name: string; email_configs?: unknown[]; slack_configs?: unknown[] }[];
   };
   // Severities are matched, everything else falls to the first receiver; each has an address.
   for (const { receiver } of [route, ...(route.routes ?? [])]) {
