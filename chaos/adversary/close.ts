@@ -21,7 +21,7 @@ export interface Open {
   rows: { row: number; state: string; irm: string; document: string }[];
 }
 
-export async function readFilings({ stage }: Lab, { company }: Played): Promise<Open[]> {
+async function readFilings({ stage }: Lab, { company }: Played): Promise<Open[]> {
   const { rows } = await stage.pool.query<Open>(
     `SELECT f.filing_id AS "filingId", f.reference, f.n, f.state, f.asked, f.attention,
             (SELECT jsonb_agg(jsonb_build_object('row', r.source_row, 'state', r.state, 'irm', r.mapping ->> 'irmNumber',

@@ -36,7 +36,7 @@ export interface Played {
   refused: string[];
 }
 
-export const referenceOf = ({ company }: Pick<Played, 'company'>, filing: number): string => `${company.iec}-${filing}`;
+const referenceOf = ({ company }: Pick<Played, 'company'>, filing: number): string => `${company.iec}-${filing}`;
 /** Under which the rows of a filing are filed again. */
 const againOf = (played: Played, filing: number): string => `${referenceOf(played, filing)}-again`;
 

@@ -27,7 +27,7 @@ interface Broken {
   plan: Plan;
 }
 
-const SHRINK_TRIES = 60;
+const SHRINK_TRIES = 100;
 
 const program = new Command('adversary')
   .description('Plays random plans of operators, persons and a hostile service against the filing core.')

@@ -2,7 +2,7 @@
 import type { Plan, Step } from './plan';
 
 /** Plans that are a little shorter or plainer than this one, the boldest first. */
-export function* smallerThan(plan: Plan): Generator<Plan> {
+function* smallerThan(plan: Plan): Generator<Plan> {
   const { filings, steps } = plan;
   for (let size = Math.floor(steps.length / 2); size >= 1; size = Math.floor(size / 2)) {
     for (let from = 0; from < steps.length; from += size)

@@ -208,7 +208,8 @@ async function untilTaken(temporal: Client, workflowId: string): Promise<void> {
   const run = temporal.workflow.getHandle(workflowId);
   const isTaken = async () => {
     const { raw } = await run.describe();
-    if ((raw.pendingActivities ?? []).some(({ state, attempt }) => state !== STARTED && attempt === 1)) return false;
+    if ((raw.pendingActivities ?? []).some(({ state, attempt }) => Number(state) !== STARTED && attempt === 1))
+      return false;
     const { workflowTaskScheduledEventAttributes, workflowTaskStartedEventAttributes } =
       (await run.fetchHistory()).events?.at(-1) ?? {};
     return !workflowTaskScheduledEventAttributes && !workflowTaskStartedEventAttributes;
