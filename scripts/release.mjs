@@ -1,7 +1,7 @@
 // Makes a release: `npm run release -- 0.2.0 [--dry-run]`. Moves the entries under "Unreleased" in the CHANGELOG to a
-// section with the version and today's date, sets the version (of the image too), records the histories of its workflows
-// (they are kept: later versions replay them), runs all checks and tests on that, commits and tags. It does not push. A dry
-// run prints the steps and changes nothing.
+// section with the version and today's date, sets the version (of the image too), records the histories of its
+// workflows (they are kept: later versions replay them), runs all checks and tests on that, commits and tags. It does
+// not push. A dry run prints the steps and changes nothing.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
