@@ -54,8 +54,8 @@ const directions = Object.entries(ALLOWED).map(([room, allowed]) => ({
   },
 }));
 
-const doors = CLOSED.map((folder) => ({
-  name: `door-of-${folder.replace('/', '-')}`,
+const inside = CLOSED.map((folder) => ({
+  name: `inside-of-${folder.replace('/', '-')}`,
   comment: `src/${folder} is private to src/${folder.split('/')[0]}`,
   severity: 'error',
   from: { path: '^src/', pathNot: `^src/${folder.split('/')[0]}/` },
@@ -66,7 +66,7 @@ const doors = CLOSED.map((folder) => ({
 module.exports = {
   forbidden: [
     ...directions,
-    ...doors,
+    ...inside,
     {
       name: 'workflow-types',
       comment: 'Of other folders, workflows import only domain and the types of activities',

@@ -25,7 +25,7 @@ export interface FilerReport {
   refused: string[];
 }
 
-/** How the filer files: with the typed client, or over HTTP (doors.ts). Both throw while servers are unavailable. */
+/** How the filer files: with the typed client, or over HTTP (http-apis.ts). Both throw while servers are away. */
 export interface Caller {
   file(filing: PlannedFiling, reference: string): Promise<Filed>;
   show(reference: string): Promise<{ filingId: string | null }>;

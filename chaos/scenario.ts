@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { startWorkers, type Workers } from './workers';
 import { callerOf, fileAll, fileOnceMore, onboardAll, type FilerReport } from './filer';
-import { openDoors, type Doors } from './doors';
+import { openHttpApis, type HttpApis } from './http-apis';
 import { repeatLostCommands } from './disruptions/operators';
 import { makePlan, type Plan } from './plan';
 import { seededRandom } from './random';
@@ -58,7 +58,7 @@ interface Run {
   stage: Stage;
   workers: Workers;
   /** Null where the filings come by the typed client. */
-  doors: Doors | null;
+  httpApis: HttpApis | null;
   /** Null where the service's answers are not changed. */
   odd: OddTexts | null;
 }
@@ -89,10 +89,10 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       ...(kinds.has('bad-deployment') ? { preload: WRONG_BUNDLE } : {}),
       ...(kinds.has('clocks') ? { preload: SHIFT_CLOCK, envOf: clockOf } : {}),
     });
-    let doors: Doors | null = null;
+    let httpApis: HttpApis | null = null;
     try {
-      doors = kinds.has('door') ? await openDoors(stage) : null;
-      const result = await fileAndJudge({ scenario, options, plan, stage, workers, doors, odd });
+      httpApis = kinds.has('http-api') ? await openHttpApis(stage) : null;
+      const result = await fileAndJudge({ scenario, options, plan, stage, workers, httpApis, odd });
       keep = result.problems.length > 0;
       if (keep) say(`logs and data are kept in ${stage.folder}`);
       return result;
@@ -101,7 +101,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       say(`given up: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}; see ${stage.folder}`);
       throw error;
     } finally {
-      await doors?.processes.stop();
+      await httpApis?.processes.stop();
       await workers.stop();
     }
   } finally {
@@ -111,7 +111,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
 
 /** Stops the workers too, because how they stop is judged. */
 async function fileAndJudge(run: Run): Promise<ScenarioResult> {
-  const { scenario, plan, stage, workers, doors, options } = run;
+  const { scenario, plan, stage, workers, httpApis, options } = run;
   const { say } = options;
   if (scenario.disruptions.includes('versions')) await makeCurrent(stage, FIRST_VERSION);
   say(`onboarding ${options.exporters} exporters`);
@@ -125,8 +125,8 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
   const verdict = await judge(stage, plan, report, scenario);
   for (const { reference, attention } of await readQuestions(stage.pool)) say(`${reference}: ${attention}`);
   const reconciled = await reconcileAll(stage);
-  const answered = await doors?.judge();
-  await doors?.processes.stop();
+  const answered = await httpApis?.judge();
+  await httpApis?.processes.stop();
   await workers.stop();
   return {
     name: scenario.name,
@@ -156,18 +156,18 @@ async function fileWhileDisrupted({
   plan,
   stage,
   workers,
-  doors,
+  httpApis,
   odd,
 }: Run): Promise<{ report: FilerReport; done: ScenarioResult['disruptions']; failed: string[] }> {
   const { filings, seed, withinMs, say } = options;
   const { pool, client, temporal } = stage;
-  const caller = doors?.caller ?? callerOf(client);
+  const caller = httpApis?.caller ?? callerOf(client);
   const deadline = Date.now() + withinMs;
   const disruptions = startDisruptions({
     stage,
     kinds: new Set(scenario.disruptions),
     workers,
-    doors: doors?.processes ?? null,
+    httpApis: httpApis?.processes ?? null,
     filings: plan.filings,
     seed,
     forMs: scenario.disruptForMs ?? withinMs * DISRUPTED_SHARE,

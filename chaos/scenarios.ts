@@ -46,7 +46,7 @@ export const SCENARIOS: readonly Scenario[] = [
     disruptions: ['clocks', 'kill'],
     filings: FEW,
   },
-  { name: 'door', faults: LOST_ANSWERS, disruptions: ['door'], filings: 200 },
+  { name: 'http-api', faults: LOST_ANSWERS, disruptions: ['http-api'], filings: 200 },
   { name: 'odd texts', faults: [], disruptions: ['odd-texts'], filings: FEW, expectsNoQuestions: true },
 ];
 

@@ -8,7 +8,7 @@ const WORKER = join(__dirname, '..', 'dist', 'worker.js');
 
 type Env = Record<string, string | undefined>;
 
-/** The worker processes of a run, or its doors. Each ends with this process, however that ends. */
+/** The worker processes of a run, or its HTTP APIs. Each ends with this process, however that ends. */
 export interface Workers {
   /**
    * Kills (`SIGKILL`) or stops (`SIGTERM`) one worker and starts it again after `awayMs`; resolves when it runs again.

@@ -45,7 +45,7 @@ async function demo(): Promise<void> {
     process.stdout.write(
       `\n  While it runs, look here:\n` +
         `  Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}  (each workflow's page tells its story: summary, details, timeline)\n` +
-        `  HTTP API:    ${local.door.url}/docs  (token: ${local.door.token})\n` +
+        `  HTTP API:    ${local.httpApi.url}/docs  (token: ${local.httpApi.token})\n` +
         `  Logs:        ${local.logs}\n`,
     );
     await Promise.race([mainJob(local), local.failed]);
@@ -119,7 +119,8 @@ async function loseAnAnswer(local: Local, irms: readonly DemoIrm[]): Promise<voi
   });
   await readSince(local);
   await show({
-    title: 'The evidence: no new certificate, and no balance that fell. So one person may say that it was not filed',
+    title:
+      'The evidence: no new certificate, and no balance fell by more than the filings above. So one person may say: not filed',
     args: ['show', 'DEMO-LOST'],
   });
   await show({
@@ -144,7 +145,7 @@ interface Shown {
 }
 
 /** One invoice more, as a program in any language files it. */
-async function fileOverHttp({ door: { url, token } }: Local, irms: readonly DemoIrm[]): Promise<void> {
+async function fileOverHttp({ httpApi: { url, token } }: Local, irms: readonly DemoIrm[]): Promise<void> {
   process.stdout.write(
     `\n── The same over HTTP, as a back office in any language does it\n` +
       `$ curl -X POST ${url}/v1/filings -H 'Authorization: Bearer ${token}' \\\n` +

@@ -54,9 +54,9 @@ async function dev(): Promise<void> {
   await writeFile(VARIABLES, variablesFile(local), { mode: 0o600 });
   const ui = local.stack.temporal.uiUrl ?? 'none';
   process.stdout.write(
-    `\nUI:    ${ui}   HTTP API: ${local.door.url}/docs\n` +
-      `Here:  . ${shellQuoted(relative(process.cwd(), VARIABLES))}   (in another terminal; it says more, with the token of the HTTP API)\n` +
-      `Try:   ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait   # Kaveri@Soft9\n`,
+    `\nUI:   ${ui}   HTTP API: ${local.httpApi.url}/docs\n` +
+      `Here: . ${shellQuoted(relative(process.cwd(), VARIABLES))}   (in another terminal; it says more; the password is Kaveri@Soft9)\n` +
+      `Try:  ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait\n`,
   );
   running = true;
   const log = await followLog(join(FOLDER, 'worker.log'), (line) => process.stdout.write(`${logLine(line)}\n`));
@@ -70,12 +70,12 @@ async function dev(): Promise<void> {
 }
 
 /** What another terminal takes, and what a person should know. */
-function variablesFile({ stack: { temporal }, door, env, logs }: Local): string {
+function variablesFile({ stack: { temporal }, httpApi, env, logs }: Local): string {
   const notes = [
     `Temporal UI: ${temporal.uiUrl ?? 'none'}; Temporal's HTTP API: ${temporal.httpUrl ?? 'none'}; logs: ${logs}`,
     'Put `ebrc` on the PATH, once: npm link. Then: ebrc doctor; ebrc irms accounts@kaveri.example',
-    `The HTTP API is described at ${door.url}/docs. With the token of a principal that may do all but approve:`,
-    `  curl -H 'Authorization: Bearer ${door.token}' ${door.url}/v1/filings`,
+    `The HTTP API is described at ${httpApi.url}/docs. With the token of a principal that may do all but approve:`,
+    `  curl -H 'Authorization: Bearer ${httpApi.token}' ${httpApi.url}/v1/filings`,
     'The portal accounts of the sandbox are in docs/sandbox.md. Ctrl-C of `npm run dev` stops everything; the next start goes on',
     `with its data, \`${FRESH}\` begins anew; \`npm run dev -- --short\` has short waits, to rehearse overdue filings and questions.`,
   ];

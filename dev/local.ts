@@ -39,7 +39,7 @@ export interface Local {
   stack: Stack;
   sandboxUrl: string;
   /** The HTTP API, and the token of a principal with every role but that of a checker. */
-  door: { url: string; token: string };
+  httpApi: { url: string; token: string };
   /** Environment for the command line and further workers. */
   env: Record<string, string>;
   /** Complete environment of a program that we start. */
@@ -145,23 +145,23 @@ export async function startLocal(options: LocalOptions): Promise<Local> {
       env: { ...childEnv, ...workerEnv },
       stopWithinMs: 150_000,
     });
-    const doorPort = await freePort(last?.door);
+    const httpApiPort = await freePort(last?.httpApi);
     const api = await keepRunning({
-      ...command('serve', ['--listen', `127.0.0.1:${doorPort}`]),
+      ...command('serve', ['--listen', `127.0.0.1:${httpApiPort}`]),
       name: 'The HTTP API',
       env: { ...withoutPasswords, EBRC_PAGES: 'yes' },
       stopWithinMs: 30_000,
     });
     const { url } = JSON.parse(api) as { url: string };
     const token = kept?.token ?? (await addPrincipal(childEnv));
-    const ports = { ...stack.ports, codec: codecPort, sandbox: sandboxPort, door: doorPort };
+    const ports = { ...stack.ports, codec: codecPort, sandbox: sandboxPort, httpApi: httpApiPort };
     await writeKept(folder, { encryptionKey, token, ports });
     if (last) log(samePorts(last, ports));
-    const door = { url, token };
+    const httpApi = { url, token };
     log(`the HTTP API is at ${url}/v1, its description at ${url}/docs`);
     const failed = Promise.race([stack.failed, ...failures]);
     failed.catch(() => undefined);
-    return { stack, sandboxUrl, door, env, childEnv, logs: folder, failed, stop };
+    return { stack, sandboxUrl, httpApi, env, childEnv, logs: folder, failed, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -177,7 +177,7 @@ function payloadKeyOnly({ EBRC_ENCRYPTION_KEY, ...env }: Record<string, string>)
 interface Ports extends StackPorts {
   codec: number;
   sandbox: number;
-  door: number;
+  httpApi: number;
 }
 
 /** What stays as it is for other terminals and for bookmarks. */

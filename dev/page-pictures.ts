@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { openBrowser } from './browser';
 
 interface Scene {
-  door: { url: string; token: string };
+  httpApi: { url: string; token: string };
   exporter: string;
   /** A workbook with a mistake in it. */
   mistaken: string;
@@ -25,7 +25,7 @@ export async function takePagePictures(scene: Scene): Promise<void> {
     for (const look of LOOKS) {
       const page = await signedIn(browser, scene, look);
       const take = async (name: string, path: string) => {
-        await page.goto(`${scene.door.url}${path}`);
+        await page.goto(`${scene.httpApi.url}${path}`);
         await picture(page, scene, `${name}${look.suffix}`);
       };
       await take('needs-you', '/');
@@ -41,18 +41,22 @@ export async function takePagePictures(scene: Scene): Promise<void> {
   }
 }
 
-async function signedIn(browser: Browser, { door }: Scene, look: (typeof LOOKS)[number] | typeof DARK): Promise<Page> {
+async function signedIn(
+  browser: Browser,
+  { httpApi }: Scene,
+  look: (typeof LOOKS)[number] | typeof DARK,
+): Promise<Page> {
   const { viewport, dark } = look;
   const page = await browser.newPage({ viewport, colorScheme: dark ? 'dark' : 'light' });
-  await page.goto(`${door.url}/sign-in`);
-  await page.getByLabel('Your token').fill(door.token);
+  await page.goto(`${httpApi.url}/sign-in`);
+  await page.getByLabel('Your token').fill(httpApi.token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Needs you' }).waitFor();
   return page;
 }
 
-async function handIn(page: Page, { door, exporter, mistaken }: Scene): Promise<void> {
-  await page.goto(`${door.url}/file`);
+async function handIn(page: Page, { httpApi, exporter, mistaken }: Scene): Promise<void> {
+  await page.goto(`${httpApi.url}/file`);
   const choice = page.getByLabel('Exporter');
   const value = await choice.locator('option', { hasText: exporter }).getAttribute('value');
   await choice.selectOption(value ?? '');

@@ -43,7 +43,13 @@ async function main(): Promise<void> {
     const pages = books.map((book, index) => `=== ${titles[index]}\n\n${book}`);
     await writeFile(join(PICTURES, 'workbooks.txt'), inPlace(pages.join('\n\n')));
     const { mistaken } = scene;
-    await takePagePictures({ door: local.door, exporter: MERIDIAN, mistaken, asked: 'KVR-LOST', folder: PICTURES });
+    await takePagePictures({
+      httpApi: local.httpApi,
+      exporter: MERIDIAN,
+      mistaken,
+      asked: 'KVR-LOST',
+      folder: PICTURES,
+    });
     await takePictures({ daily: scene.daily, ageing: scene.ageing, folder: PICTURES });
     log(`written to ${PICTURES}`);
   } finally {

@@ -20,7 +20,7 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const MINUTE = 60_000;
 const PROJECT = `ebrc-smoke-${process.pid}`;
 /** Found free when it starts. */
-const PORTS = { DOOR_PORT: '', SANDBOX_PORT: '', TEMPORAL_PORT: '', TEMPORAL_UI_PORT: '' };
+const PORTS = { HTTP_PORT: '', SANDBOX_PORT: '', TEMPORAL_PORT: '', TEMPORAL_UI_PORT: '' };
 const EXPORTER = 'accounts@kaveri.example';
 /** One of the sandbox's portal accounts (docs/sandbox.md); not a real one. */
 const ACCOUNT = { username: 'kaveri.softworks', password: 'Kaveri@Soft9', iec: 'AAKCK7719P' };
@@ -114,7 +114,7 @@ async function smoke(compose, docker, folder) {
   const headers = { authorization: `Bearer ${words[1]}`, 'content-type': 'application/json' };
   await docker.run(['start', worker]);
   const posted = await eventually('the filing over HTTP', async () => {
-    const answer = await fetch(`http://127.0.0.1:${PORTS.DOOR_PORT}/v1/filings`, { method: 'POST', headers, body });
+    const answer = await fetch(`http://127.0.0.1:${PORTS.HTTP_PORT}/v1/filings`, { method: 'POST', headers, body });
     return answer.status === 503 ? null : answer.status;
   });
   assert([200, 201].includes(posted), 'a filing was taken over HTTP');

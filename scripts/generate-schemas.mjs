@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const built = (path) => createRequire(import.meta.url)(join(ROOT, 'dist', path));
 const { jsonSchemas } = built('starter/json-schemas.js');
-const { describeApi } = built('server/door.js');
+const { describeApi } = built('server/http-api.js');
 
 mkdirSync(join(ROOT, 'schemas'), { recursive: true });
 for (const [name, content] of [...jsonSchemas(), ['openapi.json', await describeApi()]]) {

@@ -1,7 +1,7 @@
 // Makes a release: `npm run release -- 0.2.0 [--dry-run]`. Moves the entries under "Unreleased" in the CHANGELOG to a
-// section with the version and today's date, sets the version (of the image too), records the histories of its workflows
-// (they are kept: later versions replay them), commits and tags. It does not push. A dry run prints the steps and changes
-// nothing.
+// section with the version and today's date, sets the version (of the image too), records the histories of its
+// workflows (they are kept: later versions replay them), runs all checks and tests on that, commits and tags. It does
+// not push. A dry run prints the steps and changes nothing.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -42,13 +42,18 @@ step('build, and record the histories of this version', () => {
   run('npm', ['run', '--silent', 'build']);
   run('npm', ['run', '--silent', 'histories:record', '--', '--all', '--replace']);
 });
+step('.ci/run: checks and tests', () =>
+  run('.ci/run', [], 'Nothing was committed: `git stash --include-untracked` puts the steps away.'),
+);
 step('commit', () => {
   run('git', ['add', 'CHANGELOG.md', 'package.json', 'package-lock.json', ...DEPLOYMENTS, 'test/replay/histories']);
   run('git', ['commit', '--quiet', '--message', `Release ${version}`]);
 });
 step(`tag v${version}`, () => run('git', ['tag', '--annotate', `v${version}`, '--message', `Release ${version}`]));
 process.stdout.write(
-  dryRun ? 'Nothing was changed.\n' : `Run .ci/run, then: git push --follow-tags; npm pack makes the package.\n`,
+  dryRun
+    ? 'Nothing was changed.\n'
+    : 'Next: git push --follow-tags. The release workflow makes package and image; by hand `npm pack` and `docker build`.\n',
 );
 
 function checkBefore() {
@@ -67,9 +72,9 @@ function step(what, make) {
   if (!dryRun) make();
 }
 
-function run(command, args) {
+function run(command, args, next = '') {
   const { status } = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
-  if (status !== 0) fail(`${command} ${args.join(' ')} failed`);
+  if (status !== 0) fail(`${[command, ...args].join(' ')} failed. ${next}`);
 }
 
 function output(command, args) {

@@ -1,4 +1,4 @@
-/** Ten thousand connections that want nothing good of a door, while somebody else reads. */
+/** Ten thousand connections that want nothing good of the HTTP API, while somebody else reads. */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -59,7 +59,7 @@ export async function standInCrowd(
     const times: number[] = [];
     let filling = false;
     for (const until = performance.now() + seconds * 1_000; performance.now() < until; await sleep(100)) {
-      // Those that the door has ended come back.
+      // Those that the HTTP API has ended come back.
       if (!filling && connected < ASKED) {
         filling = true;
         void fill().finally(() => (filling = false));

@@ -34,7 +34,7 @@ export const DISRUPTIONS = {
   'full-disk': 'the disk of the documents is full for seconds at random',
   versions: 'new builds take over under load, and the old workers stop one by one',
   'bad-deployment': 'builds that fail at every run, and that cannot replay any, take over; then the right one is back',
-  door: 'the filings come over HTTP, and its two processes are killed at random (kill -9)',
+  'http-api': 'the filings come over HTTP, and its two processes are killed at random (kill -9)',
   clocks: 'the clock of every second worker is 5 s ahead',
   'odd-texts': 'NUL, halves of surrogates and a megabyte in texts of the service',
 } as const;
@@ -64,7 +64,7 @@ export interface DisruptionOptions {
   kinds: ReadonlySet<DisruptionKind>;
   workers: Workers;
   /** The processes of the HTTP API, where the filings come over it. */
-  doors: Workers | null;
+  httpApis: Workers | null;
   stage: Stage;
   filings: readonly PlannedFiling[];
   /** Seed of the order of disruptions; each kind has a generator of its own. */
@@ -192,11 +192,12 @@ function disruptionsOf(kind: DisruptionKind, options: DisruptionOptions, random:
       const make = () => deployWrongBuilds(workers, stage, options.say);
       return [{ name: 'bad deployments', every: [12, 14], once: true, make }];
     }
-    case 'door': {
-      const { doors } = options;
-      if (!doors) return [];
-      const kill = () => doors.restart(between(random, 0, doors.size - 1), 'SIGKILL', between(random, 0, AWAY_MS));
-      return [{ name: 'doors killed', every: [0.5, 1.5], make: kill }];
+    case 'http-api': {
+      const { httpApis } = options;
+      if (!httpApis) return [];
+      const kill = () =>
+        httpApis.restart(between(random, 0, httpApis.size - 1), 'SIGKILL', between(random, 0, AWAY_MS));
+      return [{ name: 'HTTP APIs killed', every: [0.5, 1.5], make: kill }];
     }
     case 'clocks':
     case 'odd-texts':

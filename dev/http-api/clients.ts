@@ -43,9 +43,9 @@ main(process.argv.slice(2)).catch((error: unknown) => {
 `;
 
 const IN_PYTHON = `import json, sys
-from door import AuthenticatedClient
-from door.api.filings import file, get_filing, list_rows
-from door.models import FileRequest, PushMessage
+from ebrc_api import AuthenticatedClient
+from ebrc_api.api.filings import file, get_filing, list_rows
+from ebrc_api.models import FileRequest, PushMessage
 
 url, token, exporter, reference, path = sys.argv[1:]
 client = AuthenticatedClient(base_url=url, token=token, timeout=90, headers={"prefer": "wait=60"})
@@ -87,11 +87,11 @@ async function makePython(): Promise<Client | null> {
   const binary = ['pdf', 'zip', 'vnd.openxmlformats-officedocument.spreadsheetml.sheet'];
   const overrides = Object.fromEntries(binary.map((type) => [`application/${type}`, 'application/octet-stream']));
   await writeFile(join(cwd, 'config.json'), JSON.stringify({ content_type_overrides: overrides, post_hooks: [] }));
-  const into = ['--meta', 'none', '--output-path', 'door', '--overwrite', '--config', 'config.json'];
+  const into = ['--meta', 'none', '--output-path', 'ebrc_api', '--overwrite', '--config', 'config.json'];
   const from = ['generate', '--path', DESCRIPTION, '--fail-on-warning'];
   await step('Python: generating', generator, [...from, ...into], cwd);
   const python = join(generator, '..', 'python');
-  await step('Python: compiling', python, ['-m', 'compileall', '-q', 'door'], cwd);
+  await step('Python: compiling', python, ['-m', 'compileall', '-q', 'ebrc_api'], cwd);
   await writeFile(join(cwd, 'client.py'), IN_PYTHON);
   return [python, ['client.py'], cwd];
 }
@@ -105,7 +105,12 @@ async function tryClients(): Promise<number> {
       const [command, args, cwd] = client;
       const file = join(FOLDER, `${name}.json`);
       await writeFile(file, JSON.stringify(demoInvoice(irms, `KVR/${name}`)));
-      await step(`${name}: filing`, command, [...args, local.door.url, token, EXPORTER, `CLIENT-${name}`, file], cwd);
+      await step(
+        `${name}: filing`,
+        command,
+        [...args, local.httpApi.url, token, EXPORTER, `CLIENT-${name}`, file],
+        cwd,
+      );
     }
     return 0;
   } finally {

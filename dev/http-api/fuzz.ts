@@ -26,7 +26,7 @@ async function fuzz(seconds: number): Promise<number> {
     const [certificate] = JSON.parse(await ebrc(['certificates'])) as { eBRCNumber: string }[];
     const number = certificate?.eBRCNumber ?? '';
     const args = [
-      ...['run', `${local.door.url}/v1/openapi.json`, '--checks', CHECKS.join(',')],
+      ...['run', `${local.httpApi.url}/v1/openapi.json`, '--checks', CHECKS.join(',')],
       ...['--phases', 'coverage,fuzzing', '--max-time', String(Math.ceil(seconds / 4)), '--continue-on-failure'],
       ...['--suppress-health-check', 'all', '--no-color', '--request-timeout', '110'],
     ];

@@ -5,9 +5,9 @@ CREATE ROLE ebrc_serve NOLOGIN;
 CREATE ROLE ebrc_read NOLOGIN;
 CREATE USER ebrc PASSWORD 'ebrc' IN ROLE ebrc_migrate;
 CREATE USER ebrc_worker PASSWORD 'ebrc_worker' IN ROLE ebrc_run;
-CREATE USER ebrc_door PASSWORD 'ebrc_door' IN ROLE ebrc_serve;
+CREATE USER ebrc_http PASSWORD 'ebrc_http' IN ROLE ebrc_serve;
 CREATE USER ebrc_reader PASSWORD 'ebrc_reader' IN ROLE ebrc_read;
 CREATE DATABASE ebrc OWNER ebrc;
-GRANT CONNECT ON DATABASE ebrc TO ebrc_worker, ebrc_door, ebrc_reader;
+GRANT CONNECT ON DATABASE ebrc TO ebrc_worker, ebrc_http, ebrc_reader;
 -- It makes its two databases itself.
 CREATE USER temporal PASSWORD 'temporal' CREATEDB;

@@ -12,7 +12,7 @@ esac
 cat <<EOF
 
   Everything runs.
-  HTTP API     $DOOR_URL/v1   (described at $DOOR_URL/docs)
+  HTTP API     $HTTP_URL/v1   (described at $HTTP_URL/docs)
   Token        $token
   Command line docker compose run --rm ebrc --help
 

@@ -9,7 +9,7 @@ import { makeStrict } from './smoke-strict.mjs';
 
 const OPERATIONS = fileURLToPath(new URL('../../docs/operations.md', import.meta.url));
 const REFERENCE = 'PRODUCTION-1';
-const LOGINS = { DATABASE_URL: 'ebrc_worker', DATABASE_URL_SERVE: 'ebrc_door', DATABASE_URL_OWNER: 'ebrc' };
+const LOGINS = { DATABASE_URL: 'ebrc_worker', DATABASE_URL_SERVE: 'ebrc_http', DATABASE_URL_OWNER: 'ebrc' };
 const SECRETS = [...Object.keys(LOGINS), 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
 const SETTINGS = {
   EBRC_API_URL: 'http://sandbox:8090/api/v1',
@@ -67,7 +67,7 @@ export async function smokeProduction(tools) {
   const twice = await refusal('-e', 'DATABASE_URL=postgres://x/y', 'migrate');
   assert(twice.includes('and so is DATABASE_URL'), 'a secret that is set twice is refused');
 
-  await compose(['up', '--detach', '--no-build', 'worker', 'door'], { withinMs: 300_000 });
+  await compose(['up', '--detach', '--no-build', 'worker', 'http-api'], { withinMs: 300_000 });
   await healthy();
   say('the production profile is up');
   const { username, password, iec } = account;

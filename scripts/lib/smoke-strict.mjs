@@ -11,7 +11,7 @@ const { createAuthority, hasOpenssl } = require('../../test/support/certificates
 const { findS3Server } = require('../../test/support/s3-server.ts');
 
 const S3 = { AWS_ACCESS_KEY_ID: 'smoke-access', AWS_SECRET_ACCESS_KEY: 'smoke-secret-key' };
-const OWN = ['migrate', 'worker', 'door', 'ebrc-production'];
+const OWN = ['migrate', 'worker', 'http-api', 'ebrc-production'];
 
 /** Variables of a client, with its certificates in a folder of its container. */
 const clientOf = (folder) => ({

@@ -14,7 +14,7 @@ import { createAddressLimit, type Gate } from './access/gate';
 import { MAX_BODY_BYTES, parseJsonBody } from './http/body';
 import { createMetrics, observeRequests } from './http/metrics';
 import { boundConnections, createAllowance, refuseWhileSaturated, type LoadBounds } from './http/load';
-import type { Door } from './http/route';
+import type { HttpApi } from './http/route';
 import { withComponents } from './http/components';
 import { addDescription } from './http/openapi';
 import { problemOf, unreadProblem } from './http/failures';
@@ -47,7 +47,7 @@ const MAX_PARAM_LENGTH = 2_000;
 
 /** Creates the application, which does not listen yet. */
 export async function createApp(
-  door: Door,
+  httpApi: HttpApi,
   options: { gate: Gate; logger: Logger; bounds: Bounds; pages?: boolean; provider?: ProviderSettings },
 ): Promise<FastifyInstance> {
   const { gate, logger, bounds, pages = false } = options;
@@ -80,22 +80,22 @@ export async function createApp(
       });
       const addresses = createAddressLimit(api, bounds.wrongTokens);
       const registrar = { app: api, gate, addresses, allowance };
-      addExporterRoutes(registrar, door);
-      addCheckRoutes(registrar, door);
-      addFilingRoutes(registrar, door);
-      addFilingActionRoutes(registrar, door);
-      addDocumentRoutes(registrar, door);
-      addReconciliationRoutes(registrar, door);
-      addEventRoutes(registrar, door);
-      addWebhookRoutes(registrar, door);
+      addExporterRoutes(registrar, httpApi);
+      addCheckRoutes(registrar, httpApi);
+      addFilingRoutes(registrar, httpApi);
+      addFilingActionRoutes(registrar, httpApi);
+      addDocumentRoutes(registrar, httpApi);
+      addReconciliationRoutes(registrar, httpApi);
+      addEventRoutes(registrar, httpApi);
+      addWebhookRoutes(registrar, httpApi);
     },
     { prefix: '/v1' },
   );
   if (pages) {
     const { addPages } = await import('./pages/pages.js');
-    await addPages(app, { ...options, door, allowance });
+    await addPages(app, { ...options, httpApi, allowance });
   }
-  addHealthRoutes(app, { door, metrics, isSaturated: () => isSaturated() });
+  addHealthRoutes(app, { httpApi, metrics, isSaturated: () => isSaturated() });
   addDescription(app);
   refuseOtherMethods();
   return app;
@@ -236,9 +236,13 @@ const DESCRIPTION = {
 /** Health, readiness and metrics, as workers serve them. They need no token: they tell nothing of an exporter. */
 function addHealthRoutes(
   app: FastifyInstance,
-  { door, metrics, isSaturated }: { door: Door; metrics: ReturnType<typeof createMetrics>; isSaturated: () => boolean },
+  {
+    httpApi,
+    metrics,
+    isSaturated,
+  }: { httpApi: HttpApi; metrics: ReturnType<typeof createMetrics>; isSaturated: () => boolean },
 ): void {
-  const { deps, isStopping } = door;
+  const { deps, isStopping } = httpApi;
   app.get('/healthz', { schema: { hide: true } }, () => healthAnswer([]).body);
 
   const look = readinessOf([postgresqlProbe(deps.pool), temporalProbe(deps.temporal)]);

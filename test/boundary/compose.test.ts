@@ -119,7 +119,7 @@ it('says that all is well, with a token, only where the principal was made or is
   const welcome = (code: number, answer: string) => {
     const ebrc = join(folder, 'ebrc');
     writeFileSync(ebrc, `#!/bin/sh\necho '${answer}'\nexit ${code}\n`, { mode: 0o755 });
-    const env = { PATH: `${folder}:${process.env['PATH']}`, DOOR_URL: 'http://127.0.0.1:8080' };
+    const env = { PATH: `${folder}:${process.env['PATH']}`, HTTP_URL: 'http://127.0.0.1:8080' };
     return spawnSync('sh', [join(ROOT, 'docker/sandbox/welcome.sh')], { env, encoding: 'utf8' });
   };
   expect(welcome(0, '{"token":"ebrc_test_x"}').stdout).toMatch(/Token +ebrc_test_x\n/);
@@ -150,9 +150,9 @@ it('gives the worker an environment that it starts with', () => {
   expect([database.hostname, database.port]).toEqual(['postgres', '5432']);
   const ledger = readProject('docker/postgres/create-ledger.sql');
   expect(ledger).toContain(`CREATE USER ${database.username} PASSWORD '${database.password}' IN ROLE ebrc_run`);
-  const door = new URL(environmentOf('door-sandbox')['DATABASE_URL'] ?? '');
-  expect(ledger).toContain(`CREATE USER ${door.username} PASSWORD '${door.password}' IN ROLE ebrc_serve`);
-  expect(ledger).toContain(`TO ${database.username}, ${door.username},`);
+  const httpApi = new URL(environmentOf('http-api-sandbox')['DATABASE_URL'] ?? '');
+  expect(ledger).toContain(`CREATE USER ${httpApi.username} PASSWORD '${httpApi.password}' IN ROLE ebrc_serve`);
+  expect(ledger).toContain(`TO ${database.username}, ${httpApi.username},`);
   for (const name of ['ledger-migrate', 'welcome']) {
     const owner = new URL(environmentOf(name)['DATABASE_URL'] ?? '');
     expect(ledger).toContain(`CREATE USER ${owner.username} PASSWORD '${owner.password}' IN ROLE ebrc_migrate`);
@@ -171,13 +171,13 @@ it('passes every variable of .env.example, secrets as files, each to who needs i
   const worker = variablesOf('worker');
   // Of the HTTP API, and of people and the codec server, who use the command line.
   const others: Record<string, string> = {
-    EBRC_HTTP: 'door',
-    EBRC_PAGES: 'door',
-    EBRC_PAGES_URL: 'door',
-    EBRC_OIDC_ISSUER: 'door',
-    EBRC_OIDC_CLIENT_ID: 'door',
-    EBRC_OIDC_CLIENT_SECRET: 'door',
-    EBRC_OIDC_ROLE_CLAIM: 'door',
+    EBRC_HTTP: 'http-api',
+    EBRC_PAGES: 'http-api',
+    EBRC_PAGES_URL: 'http-api',
+    EBRC_OIDC_ISSUER: 'http-api',
+    EBRC_OIDC_CLIENT_ID: 'http-api',
+    EBRC_OIDC_CLIENT_SECRET: 'http-api',
+    EBRC_OIDC_ROLE_CLAIM: 'http-api',
     EBRC_TOKEN: 'ebrc-production',
     EBRC_CODEC_TOKEN: 'ebrc-production',
   };
@@ -188,7 +188,7 @@ it('passes every variable of .env.example, secrets as files, each to who needs i
   expect(example.length).toBeGreaterThan(35);
   expect([...worker].filter((name) => /^AWS_|^TEMPORAL_TLS_|^NODE_EXTRA/.test(name)).length).toBeGreaterThan(8);
 
-  for (const name of ['worker', 'door', 'migrate', 'ebrc-production']) {
+  for (const name of ['worker', 'http-api', 'migrate', 'ebrc-production']) {
     const { environment = {}, secrets = [], volumes = [] } = service(name);
     expect(Object.values(environment).join(' ')).not.toMatch(/sandbox|postgres:/);
     for (const secret of Object.keys(VARIABLES).filter((each) => 'secret' in VARIABLES[each as keyof typeof VARIABLES]))
@@ -206,8 +206,8 @@ it('passes every variable of .env.example, secrets as files, each to who needs i
     services.flatMap(([name, { secrets }]) => (secrets?.includes(secret) ? [name] : []));
   for (const secret of ['EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY']) expect(holders(secret)).toEqual(['worker']);
   expect(holders('DATABASE_URL_OWNER')).toEqual(['migrate']);
-  expect(holders('DATABASE_URL_SERVE')).toEqual(['door']);
-  expect(service('door').environment?.['DATABASE_URL_FILE']).toBe('/run/secrets/DATABASE_URL_SERVE');
+  expect(holders('DATABASE_URL_SERVE')).toEqual(['http-api']);
+  expect(service('http-api').environment?.['DATABASE_URL_FILE']).toBe('/run/secrets/DATABASE_URL_SERVE');
 });
 
 it('starts the production worker with what its files and `.env` say', () => {

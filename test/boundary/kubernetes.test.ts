@@ -15,11 +15,13 @@ const FOLDER = 'ops/kubernetes';
 interface Manifest {
   apiVersion: string;
   kind: string;
-  metadata: { name: string };
+  metadata: { name: string; annotations?: Record<string, string> };
+  automountServiceAccountToken?: boolean;
   spec?: { template?: { spec: PodSpec }; podSelector?: unknown; selector?: unknown };
 }
 interface PodSpec {
   terminationGracePeriodSeconds?: number;
+  serviceAccountName?: string;
   containers: {
     image: string;
     command?: string[];
@@ -92,6 +94,9 @@ it('has manifests of the types of Kubernetes', async () => {
     expect(compilerErrors(all.filter(({ kind }) => kind !== 'PodMonitor'))).toEqual([]);
     const { version } = JSON.parse(readProject('package.json')) as { version: string };
     const images = all.flatMap(({ spec }) => spec?.template?.spec.containers.map(({ image }) => image) ?? []);
+    const withRole = all.filter(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.annotations);
+    const ofDocuments = overlay === 'production' ? ['ebrc-http-api', 'ebrc-worker'] : [];
+    expect(withRole.map(({ metadata }) => metadata.name).sort()).toEqual(ofDocuments);
     const registry = overlay === 'production' ? 'registry.example/' : '';
     expect(new Set(images)).toEqual(new Set([`${registry}ebrc-worker:${version}`]));
   }
@@ -141,8 +146,8 @@ it('starts with a configuration that it takes, and gives the keys of the service
   const own = ['DATABASE_URL', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
   expect(keysOf('ebrc-worker')).toEqual(own);
   expect(keysOf('ebrc-worker', true)).toEqual(['EBRC_EXTRACTION_KEY', ...ofTemporal]);
-  expect(keysOf('ebrc-door')).toEqual(['DATABASE_URL_SERVE', 'EBRC_PAYLOAD_KEY']);
-  expect(keysOf('ebrc-door', true)).toEqual(['EBRC_OIDC_CLIENT_SECRET', ...ofTemporal]);
+  expect(keysOf('ebrc-http-api')).toEqual(['DATABASE_URL_SERVE', 'EBRC_PAYLOAD_KEY']);
+  expect(keysOf('ebrc-http-api', true)).toEqual(['EBRC_OIDC_CLIENT_SECRET', ...ofTemporal]);
   expect([keysOf('ebrc-migrate'), keysOf('ebrc-migrate', true)]).toEqual([['DATABASE_URL_OWNER'], []]);
   // What the overlay says of them is where they are.
   const told = [
@@ -151,13 +156,21 @@ it('starts with a configuration that it takes, and gives the keys of the service
   expect(new Set(told.map(([, key]) => key))).toEqual(
     new Set(['EBRC_EXTRACTION_KEY', 'EBRC_OIDC_CLIENT_SECRET', ...ofTemporal]),
   );
-  for (const name of ['ebrc-worker', 'ebrc-door', 'ebrc-migrate', 'ebrc-sandbox']) {
+  for (const name of ['ebrc-worker', 'ebrc-http-api', 'ebrc-migrate', 'ebrc-sandbox']) {
     expect(podOf(name)).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
     for (const { securityContext } of podOf(name).containers) {
       const locked = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } };
       expect(securityContext).toEqual(locked);
     }
   }
+});
+
+it('gives each program an account of its own, and none a token', () => {
+  const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount');
+  const programs = ['ebrc-worker', 'ebrc-http-api', 'ebrc-migrate'];
+  expect(accounts.map(({ metadata }) => metadata.name)).toEqual(programs);
+  for (const { automountServiceAccountToken } of accounts) expect(automountServiceAccountToken).toBe(false);
+  for (const name of programs) expect(podOf(name).serviceAccountName).toBe(name);
 });
 
 it('lets no pod go where it likes: each has a policy for both directions, and namespaces enforce `restricted`', () => {

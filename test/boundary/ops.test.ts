@@ -65,11 +65,11 @@ it('names a section of the documentation for every alert', () => {
   }
 });
 
-/** Prometheus's own checker: on the PATH, or where `go install` puts it. */
-async function findPromtool(): Promise<string | null> {
+/** A checker of Prometheus's makers: on the PATH, or where `go install` puts it. */
+async function findTool(name: string): Promise<string | null> {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), join(homedir(), 'go', 'bin')];
   for (const folder of folders) {
-    const path = join(folder, 'promtool');
+    const path = join(folder, name);
     if (
       await access(path).then(
         () => true,
@@ -82,7 +82,7 @@ async function findPromtool(): Promise<string | null> {
 }
 
 it('has rules that promtool accepts, and that fire when they should', async () => {
-  const promtool = await findPromtool();
+  const promtool = await findTool('promtool');
   if (!promtool) {
     process.stderr.write('promtool is not installed: the alert rules were read by our own tests alone.\n');
     return;
@@ -90,4 +90,39 @@ it('has rules that promtool accepts, and that fire when they should', async () =
   const { stdout } = await promisify(execFile)(promtool, ['check', 'rules', join(ROOT, 'ops/alerts.yaml')]);
   expect(stdout).toContain(`SUCCESS: ${alerts.length} rules found`);
   await promisify(execFile)(promtool, ['test', 'rules', join(ROOT, 'ops/alerts.test.yaml')]);
+});
+
+interface Route {
+  receiver: string;
+  matchers?: string[];
+  routes?: Route[];
+}
+
+it('has an example that tells somebody of every alert, and keeps its secrets in files', async () => {
+  const text = readProject('ops/alertmanager.yaml');
+  const { route, receivers } = parse(text) as {
+    route: Route;
+    receivers: { name: string; email_configs?: unknown[]; slack_configs?: unknown[] }[];
+  };
+  // Severities are matched, everything else falls to the first receiver; each has an address.
+  for (const { receiver } of [route, ...(route.routes ?? [])]) {
+    const { email_configs, slack_configs } = receivers.find(({ name }) => name === receiver) ?? {};
+    expect([receiver, email_configs, slack_configs]).toEqual([receiver, expect.any(Array), expect.any(Array)]);
+  }
+  const matched = (route.routes ?? []).flatMap(({ matchers = [] }) => matchers);
+  expect(matched).toEqual(['severity = page']);
+  expect(text).not.toMatch(/^[ -]*(smtp_auth_password|auth_password|api_url|slack_api_url):/mu);
+
+  const amtool = await findTool('amtool');
+  if (!amtool) {
+    process.stderr.write('amtool is not installed: the receivers were read by our own tests alone.\n');
+    return;
+  }
+  const file = join(ROOT, 'ops/alertmanager.yaml');
+  await promisify(execFile)(amtool, ['check-config', file]);
+  const receiverOf = async (severity: string) => {
+    const args = ['config', 'routes', 'test', `--config.file=${file}`, `severity=${severity}`];
+    return (await promisify(execFile)(amtool, args)).stdout.trim();
+  };
+  expect([await receiverOf('page'), await receiverOf('ticket')]).toEqual(['on-call', 'office']);
 });

@@ -27,7 +27,7 @@ it('starts both servers, passes their addresses to child processes, keeps the da
   expect([databaseUrl, temporal.address]).toEqual([first.databaseUrl, first.temporal.address]);
   expect(said).toHaveLength(2);
   const applied = await migrate(first.databaseUrl);
-  const kept = { encryptionKey: 'key', token: 'token', ports: { ...first.ports, codec: 1, sandbox: 2, door: 3 } };
+  const kept = { encryptionKey: 'key', token: 'token', ports: { ...first.ports, codec: 1, sandbox: 2, httpApi: 3 } };
   await writeKept(folder, kept);
   await Promise.all([first.stop(), first.stop()]);
   expect(isAlive(first.temporal.pid)).toBe(false);

@@ -115,7 +115,7 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
     },
   },
   {
-    name: 'file-refused-at-the-door',
+    name: 'file-refused-at-once',
     workflow: 'fileRemittances',
     ends: { state: 'needs_correction' },
     play: async (stage) => ended((await fileOne(stage, { billNo: REFUSED_BILL })).filing),

@@ -2,10 +2,10 @@ import { createServer, request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * A push with this invoice reference is refused at the door. Nothing that the checks before a filing let through would
+ * A push with this invoice reference is refused at once. Nothing that the checks before a filing let through would
  * be.
  */
-export const REFUSED_BILL = 'REFUSED-AT-THE-DOOR';
+export const REFUSED_BILL = 'REFUSED-AT-ONCE';
 
 export interface RefusingProxy {
   /** The root of the service, as the worker is told it. */

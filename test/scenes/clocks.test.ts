@@ -2,7 +2,7 @@
 import { readStanding, storeComparison } from '../../src/ledger/went-back';
 import { filingQuery } from '../../src/workflows/messages';
 import { bringBack, takeCopy } from '../support/ledger-copies';
-import { certifyByHand, namesOf, passSettleTime, rowStates, settle, soon } from './doors';
+import { certifyByHand, namesOf, passSettleTime, rowStates, settle, soon } from './acts';
 import { HOUR_MS, type Filing } from './stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
 

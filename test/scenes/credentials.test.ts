@@ -1,5 +1,5 @@
 /** Portal credentials, activation and our own access, which fail at any time. */
-import { rowStates } from './doors';
+import { rowStates } from './acts';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
 
 const stage = useFilingStage(QUICK_AUTHORITY);

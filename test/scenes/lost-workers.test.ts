@@ -1,7 +1,7 @@
 /** Workers that freeze, die or lose PostgreSQL around each line of a send, and steps whose commit nobody heard of. */
 import type { SubmitContext } from '../../src/api/http/call';
 import { filingQuery } from '../../src/workflows/messages';
-import { settle, soon } from './doors';
+import { settle, soon } from './acts';
 import { connectionLost } from './gated-pool';
 import type { AroundPush, Filing, TestExporter } from './stage';
 import { freezer, useGatedStage } from './use-stage';

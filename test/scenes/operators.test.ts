@@ -7,7 +7,7 @@ import { startRun } from '../../src/temporal/runs';
 import { sweepFilings } from '../../src/temporal/sweep';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { devServer } from '../support/temporal';
-import { soon } from './doors';
+import { soon } from './acts';
 import type { Filing } from './stage';
 import { useFilingStage } from './use-stage';
 

@@ -5,7 +5,7 @@ import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { filingQuery } from '../../src/workflows/messages';
 import { principalOf } from '../support/principals';
 import { replacing } from '../support/replacing';
-import { findings, rowStates, settle, soon } from './doors';
+import { findings, rowStates, settle, soon } from './acts';
 import { HOUR_MS, type Filing, type TestExporter } from './stage';
 import { freezer, useGatedStage } from './use-stage';
 

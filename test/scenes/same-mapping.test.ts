@@ -2,7 +2,7 @@
 import { filingDateInKolkata } from '../../src/domain/dates';
 import type { FilingResult } from '../../src/domain/contracts';
 import type { Mapping } from '../../src/domain/filing/mapping';
-import { certifyByHand, rowStates, soon } from './doors';
+import { certifyByHand, rowStates, soon } from './acts';
 import { HOUR_MS, type TestExporter } from './stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
 

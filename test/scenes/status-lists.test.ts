@@ -1,5 +1,5 @@
 /** What the service's status records say, and what they do not decide. */
-import { findings, passSettleTime, rowStates, soon } from './doors';
+import { findings, passSettleTime, rowStates, soon } from './acts';
 import type { Script } from './service-proxy';
 import type { FilingStageOptions, TestExporter } from './stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';

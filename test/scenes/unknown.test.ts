@@ -1,6 +1,6 @@
 /** Outcomes that nobody knows: and what persons answer. */
 import { readBundle } from '../../src/ledger/views/bundle';
-import { certifyByHand, clientOf, namesOf, passSettleTime, rowStates, settle, soon, untilFound } from './doors';
+import { certifyByHand, clientOf, namesOf, passSettleTime, rowStates, settle, soon, untilFound } from './acts';
 import { QUICK_AUTHORITY, useFilingStage } from './use-stage';
 
 const stage = useFilingStage(QUICK_AUTHORITY);

@@ -9,10 +9,10 @@ import { removePrincipal } from '../../src/starter/principals';
 import type { FilingBody } from '../../src/server/views/filing';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { filingQuery, pokeSignal } from '../../src/workflows/messages';
-import { askDoor, KAVERI, messageOf, onboard, useDoorStage, watchedPool } from './door-stage';
-import type { ProblemBody } from './door-stage';
+import { askHttp, KAVERI, messageOf, onboard, useHttpStage, watchedPool } from './http-stage';
+import type { ProblemBody } from './http-stage';
 
-const stage = useDoorStage();
+const stage = useHttpStage();
 let exporterId: string;
 
 describe('a password that is handed in', () => {
@@ -147,8 +147,8 @@ describe('who may what', () => {
       await held;
       return answer;
     });
-    const door = await stage.another({ pool: watched });
-    const status = async (token: string) => (await askDoor(door.url, 'GET', '/v1/filings', { token })).status;
+    const httpApi = await stage.another({ pool: watched });
+    const status = async (token: string) => (await askHttp(httpApi.url, 'GET', '/v1/filings', { token })).status;
     try {
       expect(await status(`ebrc_test_${'B'.repeat(43)}`)).toBe(401);
       expect(statements).toHaveLength(1);
@@ -161,13 +161,13 @@ describe('who may what', () => {
       await eventually(() => Promise.resolve(statements.length === 2));
       await removePrincipal(stage.deps, { name: 'often', by: 'a test' });
       const after = Promise.all(Array.from({ length: 20 }, () => status(often)));
-      await askDoor(door.url, 'GET', '/healthz');
+      await askHttp(httpApi.url, 'GET', '/healthz');
       release();
       // The first was seen before the removal; the others came later, and share look-ups of their own.
       expect([await before, ...(await after)]).toEqual([200, ...Array.from({ length: 20 }, () => 401)]);
       expect(statements.length).toBeLessThan(12);
     } finally {
-      await door.close();
+      await httpApi.close();
     }
   });
 
@@ -325,10 +325,10 @@ describe('who may what', () => {
   });
 
   it('slows down a principal that asks too often, and no other', async () => {
-    const door = await stage.another({}, { bounds: { requestsPerSecond: 3 } });
+    const httpApi = await stage.another({}, { bounds: { requestsPerSecond: 3 } });
     try {
       const [often, seldom] = await Promise.all([stage.principal(['viewer']), stage.principal(['viewer'])]);
-      const get = (token: string) => askDoor<ProblemBody>(door.url, 'GET', '/v1/filings', { token });
+      const get = (token: string) => askHttp<ProblemBody>(httpApi.url, 'GET', '/v1/filings', { token });
       const answers = await Promise.all(Array.from({ length: 20 }, () => get(often)));
       const refused = answers.filter(({ status }) => status === 429);
       expect(refused.length).toBeGreaterThan(5);
@@ -336,7 +336,7 @@ describe('who may what', () => {
       expect(refused[0]?.headers.get('retry-after')).toBe('1');
       expect((await get(seldom)).status).toBe(200);
     } finally {
-      await door.close();
+      await httpApi.close();
     }
   });
 });

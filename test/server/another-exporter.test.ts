@@ -1,7 +1,7 @@
 /** What a principal of one exporter is told of another's: on every route the same as of what there is not. */
 import { randomUUID } from 'node:crypto';
 import { placeEvents } from '../../src/ledger/events';
-import { KAVERI, messageOf, onboard, useDoorStage, ZENITH, type ProblemBody } from './door-stage';
+import { KAVERI, messageOf, onboard, useHttpStage, ZENITH, type ProblemBody } from './http-stage';
 import { everyRoute, type Names } from './every-route';
 
 interface Side extends Names {
@@ -14,7 +14,7 @@ interface Side extends Names {
 let kaveri: Side;
 let zenith: Side;
 
-const stage = useDoorStage(async (opened) => {
+const stage = useHttpStage(async (opened) => {
   kaveri = await sideOf(KAVERI, 'JULY-KAVERI', 'KVR-7781');
   zenith = await sideOf(ZENITH, 'JULY-ZENITH', 'ZEN-5512');
   await placeEvents(opened.ledger.pool);
@@ -49,7 +49,13 @@ async function sideOf(who: typeof KAVERI, reference: string, document: string): 
 }
 
 const nothing = (): Names => ({
-  ...{ exporter: randomUUID(), email: 'nobody@x.example', filing: 'JULY-NOBODY', number: 'NONE123', id: '0A0A0A0A0A0A0A0A' },
+  ...{
+    exporter: randomUUID(),
+    email: 'nobody@x.example',
+    filing: 'JULY-NOBODY',
+    number: 'NONE123',
+    id: '0A0A0A0A0A0A0A0A',
+  },
   webhook: randomUUID(),
 });
 

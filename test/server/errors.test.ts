@@ -1,7 +1,7 @@
 /** What somebody sends who may only read, to make the HTTP API write long answers about it. */
-import { onboard, KAVERI, messageOf, useDoorStage, type ProblemBody } from './door-stage';
+import { onboard, KAVERI, messageOf, useHttpStage, type ProblemBody } from './http-stage';
 
-const stage = useDoorStage(onboard);
+const stage = useHttpStage(onboard);
 const exporter = KAVERI.email;
 
 /** Fields that nobody knows, by number. */

@@ -4,7 +4,7 @@ import { endRestore } from '../../src/ledger/restore';
 import { markBad } from '../../src/ledger/vault/credentials';
 import { closeAfterAll } from '../support/closing';
 import { eventually } from '../support/processes';
-import { KAVERI, messageOf, onboard, useDoorStage, type ProblemBody } from './door-stage';
+import { KAVERI, messageOf, onboard, useHttpStage, type ProblemBody } from './http-stage';
 
 interface Feed {
   items: {
@@ -20,7 +20,7 @@ interface Feed {
 let exporterId: string;
 const relay = new AbortController();
 let relaying: Promise<void>;
-const stage = useDoorStage(async (opened) => {
+const stage = useHttpStage(async (opened) => {
   relaying = relayEvents(opened.ledger.pool, relay.signal);
   exporterId = await onboard(opened);
 });

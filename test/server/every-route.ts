@@ -1,5 +1,5 @@
 /** A request that every route takes, of the description of the API. */
-import { KAVERI, type DoorStage } from './door-stage';
+import { KAVERI, type HttpStage } from './http-stage';
 
 interface Named {
   name: string;
@@ -41,7 +41,7 @@ const NAMES: Names = {
 
 /** @param given what stands in paths, and the message of what is filed or checked */
 export async function everyRoute(
-  stage: DoorStage,
+  stage: HttpStage,
   { message, reference = 'EVERY-1', ...given }: Partial<Names> & { message: unknown; reference?: string },
 ): Promise<Named[]> {
   type Operation = { operationId: string; parameters?: { name: string; in: string }[] };

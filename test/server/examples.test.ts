@@ -12,14 +12,14 @@ import { closeAfterAll } from '../support/closing';
 import { cleanEnvironment } from '../support/command-line';
 import { testFolder } from '../support/folder';
 import { eventually } from '../support/processes';
-import { messageOf, onboard, useDoorStage } from './door-stage';
+import { messageOf, onboard, useHttpStage } from './http-stage';
 
 const run = promisify(execFile);
 const ROOT = join(__dirname, '..', '..');
 const folder = testFolder();
 let token = '';
 
-const stage = useDoorStage(async (opened) => {
+const stage = useHttpStage(async (opened) => {
   const { pool, vault, logger } = opened.worker.deps;
   const stopped = new AbortController();
   const sender = createWebhookSender({ hosts: ['127.0.0.1'] });

@@ -8,13 +8,13 @@ import { contentsOfZip, unsummed } from '../support/zips';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificates';
 import type { FilingBody } from '../../src/server/views/filing';
 import { createFilingWatch } from '../../src/server/views/watch';
-import { KAVERI, messageOf, onboard, useDoorStage, watchedPool, type ProblemBody } from './door-stage';
+import { KAVERI, messageOf, onboard, useHttpStage, watchedPool, type ProblemBody } from './http-stage';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeApi } from '../../src/server/door';
+import { describeApi } from '../../src/server/http-api';
 
 let exporterId: string;
-const stage = useDoorStage(async (opened) => (exporterId = await onboard(opened)));
+const stage = useHttpStage(async (opened) => (exporterId = await onboard(opened)));
 
 const file = <T = FilingBody>(json: unknown, headers: Record<string, string> = {}) =>
   stage.ask<T>('POST', '/v1/filings', { json, headers });
@@ -34,12 +34,12 @@ interface RowBody {
 }
 
 it('files, waits for the end, and answers rows, certificates and PDFs', async () => {
-  const filed = await file(await filing('DOOR/1'), { prefer: 'wait=60' });
+  const filed = await file(await filing('API/1'), { prefer: 'wait=60' });
   expect([filed.status, filed.body.state]).toEqual([201, 'certified']);
   expect(filed.headers.get('preference-applied')).toBe('wait=60');
   expect(filed.headers.get('location')).toBe(filed.body.links['self']);
   expect(filed.body).toMatchObject({
-    reference: 'DOOR/1',
+    reference: 'API/1',
     n: 1,
     exporterId,
     madeBy: 'everything',
@@ -47,11 +47,11 @@ it('files, waits for the end, and answers rows, certificates and PDFs', async ()
   });
   expect(filed.body).toMatchObject({ requestId: expect.any(String), dgftAckId: expect.any(String), attempt: 1 });
 
-  const rows = await stage.ask<{ items: RowBody[]; next: null }>('GET', '/v1/filings/DOOR%2F1/rows');
+  const rows = await stage.ask<{ items: RowBody[]; next: null }>('GET', '/v1/filings/API%2F1/rows');
   const [row] = rows.body.items;
   expect(rows.body).toMatchObject({ items: [{ row: 1, serialNo: 1, state: 'certified', errors: [] }], next: null });
   const one = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}`);
-  expect(one.body).toMatchObject({ filingId: filed.body.filingId, reference: 'DOOR/1', sha256: row?.sha256 });
+  expect(one.body).toMatchObject({ filingId: filed.body.filingId, reference: 'API/1', sha256: row?.sha256 });
   const listed = (document: string) =>
     stage.ask<{ items: unknown[] }>('GET', `/v1/certificates?document=${encodeURIComponent(document)}`);
   const { sbCumInvoiceNumber } = one.body as { sbCumInvoiceNumber: string };
@@ -93,36 +93,36 @@ it('files, waits for the end, and answers rows, certificates and PDFs', async ()
     );
     const set = `UPDATE filings SET state = '${state}', closed_at = ${at} WHERE filing_id = $1`;
     await stage.deps.pool.query(set, [one.body['filingId']]);
-    return (await stage.ask<FilingBody>('GET', '/v1/filings/DOOR%2F1')).body.stateText;
+    return (await stage.ask<FilingBody>('GET', '/v1/filings/API%2F1')).body.stateText;
   };
   expect(await put('overdue', 'NULL')).toBe('1 of 1 PDFs are overdue and still asked for.');
   expect(await put('certified', 'now()')).toBe('Its row is certified.');
-  const events = await stage.ask<{ items: { kind: string }[] }>('GET', '/v1/filings/DOOR%2F1/events');
+  const events = await stage.ask<{ items: { kind: string }[] }>('GET', '/v1/filings/API%2F1/events');
   expect(events.body.items.length).toBeGreaterThan(3);
 });
 
 it('takes the reference as the idempotency key', async () => {
-  const body = await filing('DOOR/2');
+  const body = await filing('API/2');
   const first = await file(body);
   const again = await file(body);
   expect([first.status, again.status]).toEqual([201, 200]);
   expect(again.body.filingId).toBe(first.body.filingId);
-  const other = await file<ProblemBody>({ ...(await filing('DOOR/2b')), reference: 'DOOR/2' });
+  const other = await file<ProblemBody>({ ...(await filing('API/2b')), reference: 'API/2' });
   expect(other).toMatchObject({ status: 409, body: { code: 'reference_taken' } });
   expect(other.headers.get('content-type')).toContain('application/problem+json');
-  const at = await Promise.all(Array.from({ length: 5 }, () => filing('DOOR/3').then((each) => file(each))));
+  const at = await Promise.all(Array.from({ length: 5 }, () => filing('API/3').then((each) => file(each))));
   expect(new Set(at.map(({ body: { filingId } }) => filingId)).size).toBe(1);
   expect(at.filter(({ status }) => ![200, 201].includes(status))).toEqual([]);
 
-  const rejected = await filing('DOOR/2c');
-  const outcome = { match: { document: 'DOOR/2c' }, processingStatus: 'Errored', errorDetails: ['ERR28: date'] };
+  const rejected = await filing('API/2c');
+  const outcome = { match: { document: 'API/2c' }, processingStatus: 'Errored', errorDetails: ['ERR28: date'] };
   await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(outcome),
   });
   await file(rejected, { prefer: 'wait=60' });
-  const correct = () => stage.ask('POST', '/v1/filings/DOOR%2F2c/correct', { json: { message: rejected.message } });
+  const correct = () => stage.ask('POST', '/v1/filings/API%2F2c/correct', { json: { message: rejected.message } });
   const [corrected, repeated] = [await correct(), await correct()];
   expect([corrected.status, repeated.status]).toEqual([201, 200]);
   expect(repeated.body['filingId']).toBe(corrected.body['filingId']);
@@ -130,12 +130,12 @@ it('takes the reference as the idempotency key', async () => {
 });
 
 it('refuses rows that break a rule, row by row, and records nothing', async () => {
-  const message = await messageOf(stage, 'DOOR/4');
+  const message = await messageOf(stage, 'API/4');
   message.ebrcBulkGenDtos[0]!.mappedIRMAmountFCC = -1;
-  const refused = await file<ProblemBody>({ exporter: KAVERI.email, reference: 'DOOR/4', message });
+  const refused = await file<ProblemBody>({ exporter: KAVERI.email, reference: 'API/4', message });
   expect(refused.status).toBe(422);
   expect(refused.body.errors).toContainEqual(expect.objectContaining({ field: 'mappedIRMAmountFCC', row: 1 }));
-  expect((await stage.ask('GET', '/v1/filings/DOOR%2F4')).status).toBe(404);
+  expect((await stage.ask('GET', '/v1/filings/API%2F4')).status).toBe(404);
   const checked = await stage.ask('POST', '/v1/checks', { json: { exporter: exporterId, message } });
   expect(checked.body).toMatchObject({ ok: false, rows: 1 });
 });
@@ -155,7 +155,7 @@ it('files a workbook, and answers it marked', async () => {
     headers: { accept: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' },
   });
   expect([marked.status, marked.bytes.subarray(0, 2).toString()]).toEqual([200, 'PK']);
-  form.set('reference', 'DOOR/5');
+  form.set('reference', 'API/5');
   form.set('declaration', 'Y');
   expect((await stage.ask('POST', '/v1/filings', { body: form })).status).toBe(422);
 });
@@ -187,11 +187,11 @@ it('waits for a second person, who is not the maker', async () => {
     stage.principal(['maker', 'checker'], { name: 'asha' }),
     stage.principal(['checker'], { name: 'ravi' }),
   ]);
-  const json = await filing('DOOR/6', { approval: true });
+  const json = await filing('API/6', { approval: true });
   const waits = await stage.ask<FilingBody>('POST', '/v1/filings', { token: maker, json });
   expect(waits.body).toMatchObject({ state: 'awaiting_approval', madeBy: 'asha', actions: ['approve', 'abandon'] });
   expect(waits.body).toMatchObject({ approval: 'maker', asked: true });
-  const path = '/v1/filings/DOOR%2F6/approve';
+  const path = '/v1/filings/API%2F6/approve';
   expect(await stage.ask('POST', path, { token: maker, json: {} })).toMatchObject({
     status: 403,
     body: { code: 'maker_approves' },
@@ -203,11 +203,11 @@ it('waits for a second person, who is not the maker', async () => {
 });
 
 it('abandons what waits, and says so when it is too late', async () => {
-  await file(await filing('DOOR/7', { approval: true }));
-  const path = '/v1/filings/DOOR%2F7/abandon';
+  await file(await filing('API/7', { approval: true }));
+  const path = '/v1/filings/API%2F7/abandon';
   const given = await stage.ask<FilingBody>('POST', path, { json: { note: 'not needed' } });
   expect([given.status, given.body.state]).toEqual([200, 'abandoned']);
-  const late = await stage.ask('POST', '/v1/filings/DOOR%2F1/abandon', { json: { note: 'x' } });
+  const late = await stage.ask('POST', '/v1/filings/API%2F1/abandon', { json: { note: 'x' } });
   expect(late).toMatchObject({ status: 409, body: { code: 'filing_ended', state: 'certified' } });
 });
 
@@ -224,33 +224,33 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
     removed: { file: string }[];
     differs: { file: string }[];
   }
-  await stage.ask('GET', '/v1/filings/DOOR%2F6', { headers: { prefer: 'wait=60' } });
+  await stage.ask('GET', '/v1/filings/API%2F6', { headers: { prefer: 'wait=60' } });
   await stage.ledger.pool.query(
     `INSERT INTO api_calls (mode, at, operation, exporter_id, status, latency_ms)
-     SELECT mode, made_at, 'pushIrm', exporter_id, 200, 5 FROM filings WHERE reference = 'DOOR/6'`,
+     SELECT mode, made_at, 'pushIrm', exporter_id, 200, 5 FROM filings WHERE reference = 'API/6'`,
   );
-  const files = await bundle('DOOR/6');
+  const files = await bundle('API/6');
   const [attempt] = json<{ verdict: string; request_id: string }[]>(files, 'attempts.json');
   expect(attempt).toMatchObject({ verdict: 'accepted', request_id: expect.any(String) });
   const sent = json<{ ebrcBulkGenDtos: unknown[] }>(files, 'sent/attempt-1.json');
-  expect(sent).toMatchObject({ decalarationFlag: 'Y', ebrcBulkGenDtos: [{ sbCumInvoiceNumber: 'DOOR/6' }] });
-  expect(json(files, 'filing.json')).toMatchObject([{ made_by: 'asha', reference: 'DOOR/6' }]);
+  expect(sent).toMatchObject({ decalarationFlag: 'Y', ebrcBulkGenDtos: [{ sbCumInvoiceNumber: 'API/6' }] });
+  expect(json(files, 'filing.json')).toMatchObject([{ made_by: 'asha', reference: 'API/6' }]);
   // The approval that came too late is no decision.
   expect(json(files, 'decisions.json')).toMatchObject([{ kind: 'approve', principal: 'ravi', outcome: 'carried_out' }]);
-  expect(json(files, 'about.json')).toMatchObject({ reference: 'DOOR/6', removed: [], differs: [] });
+  expect(json(files, 'about.json')).toMatchObject({ reference: 'API/6', removed: [], differs: [] });
   expect(json(files, 'calls.json')).toContainEqual(expect.objectContaining({ operation: 'pushIrm', kind: null }));
 
   // A workbook that was made for the send is in it as it was sent.
-  await file(await filing('DOOR/8', { channel: 'bulk' }));
-  await stage.ask('GET', '/v1/filings/DOOR%2F8', { headers: { prefer: 'wait=60' } });
-  const bulk = await bundle('DOOR/8');
+  await file(await filing('API/8', { channel: 'bulk' }));
+  await stage.ask('GET', '/v1/filings/API%2F8', { headers: { prefer: 'wait=60' } });
+  const bulk = await bundle('API/8');
   expect(bulk.get('sent/attempt-1.xlsx')?.subarray(0, 2).toString()).toBe('PK');
   expect(json(bulk, 'about.json')).toMatchObject({ removed: [], differs: [] });
 
   // What is gone, and what was rewritten, shows.
-  const [row] = (await stage.ask<{ items: RowBody[] }>('GET', '/v1/filings/DOOR%2F1/rows')).body.items;
+  const [row] = (await stage.ask<{ items: RowBody[] }>('GET', '/v1/filings/API%2F1/rows')).body.items;
   const pdf = `certificates/${row?.eBRCNumber}.pdf`;
-  const first = await bundle('DOOR/1');
+  const first = await bundle('API/1');
   expect(createHash('sha256').update(first.get(pdf)!).digest('hex')).toBe(row?.sha256);
   const [certificate] = json<{ pdf_document: string }[]>(first, 'certificates.json');
   const [{ filing_id: filingId }] = json<[{ filing_id: string }]>(first, 'filing.json');
@@ -259,7 +259,7 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
     `UPDATE filing_rows SET mapping = jsonb_set(mapping, '{billNo}', '"X"') WHERE filing_id = $1`,
     [filingId],
   );
-  const later = await bundle('DOOR/1');
+  const later = await bundle('API/1');
   expect(later.has(pdf)).toBe(false);
   const about = json<About>(later, 'about.json');
   expect(about.removed.map(({ file }) => file)).toEqual([pdf]);
@@ -268,7 +268,7 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
     filingId,
     certificate!.pdf_document,
   ]);
-  const workbook = await stage.ask<ProblemBody>('GET', '/v1/filings/DOOR%2F1/workbook');
+  const workbook = await stage.ask<ProblemBody>('GET', '/v1/filings/API%2F1/workbook');
   expect([workbook.status, workbook.body.code]).toEqual([404, 'no_workbook']);
 });
 
@@ -308,7 +308,7 @@ it('changes what the service knows of an exporter', async () => {
 
 it('answers about a send that it is told the name of, and never about whatever stands at that moment', async () => {
   stage.sandbox.addFault({ operation: 'push-irm', kind: 'drop-before-accept' });
-  const filed = await file(await filing('DOOR-LOST'));
+  const filed = await file(await filing('API-LOST'));
   const path = `/v1/filings/${filed.body.filingId}`;
   const shown = async () => (await stage.ask<FilingBody>('GET', path)).body;
   await eventually(async () => (await shown()).attempt !== null);
@@ -334,14 +334,14 @@ it('does nothing more for callers who have gone before or while they wait', asyn
     if (!statement.includes('audit_events')) statements += 1;
     return query();
   });
-  const door = await stage.another({ pool });
+  const httpApi = await stage.another({ pool });
   const token = await stage.principal(['viewer']);
-  const { hostname, port } = new URL(door.url);
+  const { hostname, port } = new URL(httpApi.url);
   const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nPrefer: wait=60\r\n\r\n`;
   try {
     stage.sandbox.addFault({ operation: 'push-irm', kind: 'drop-before-accept' });
-    await file(await filing('DOOR-GONE'));
-    for (const path of ['/v1/filings/DOOR-GONE', '/v1/events?limit=500&wait=60']) {
+    await file(await filing('API-GONE'));
+    for (const path of ['/v1/filings/API-GONE', '/v1/events?limit=500&wait=60']) {
       for (const afterMs of [0, 1, 2, 4, 8, 200]) {
         const socket = connect(Number(port), hostname);
         await new Promise<void>((done) => socket.write(`GET ${path} ${head}`, () => done()));
@@ -349,7 +349,7 @@ it('does nothing more for callers who have gone before or while they wait', asyn
         socket.destroy();
       }
     }
-    const metrics = async () => (await fetch(`${door.url}/metrics`)).text();
+    const metrics = async () => (await fetch(`${httpApi.url}/metrics`)).text();
     const gone = async () =>
       [...(await metrics()).matchAll(/status="499"\} (\d+)/gu)].map(([, count]) => Number(count));
     await eventually(async () => (await gone()).reduce((sum, count) => sum + count, 0) === 12);
@@ -360,7 +360,7 @@ it('does nothing more for callers who have gone before or while they wait', asyn
       return statements === before;
     }, 20_000);
   } finally {
-    await door.close();
+    await httpApi.close();
   }
 });
 

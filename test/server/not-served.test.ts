@@ -13,9 +13,9 @@ import { problemOf } from '../../src/server/http/failures';
 import { inApiTerms } from '../../src/server/http/problem';
 import { refusal } from '../../src/starter/errors';
 import { everyRoute } from './every-route';
-import { askDoor, KAVERI, messageOf, onboard, useDoorStage, type ProblemBody, type Reply } from './door-stage';
+import { askHttp, KAVERI, messageOf, onboard, useHttpStage, type ProblemBody, type Reply } from './http-stage';
 
-const stage = useDoorStage(onboard);
+const stage = useHttpStage(onboard);
 
 const exporter = KAVERI.email;
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -301,13 +301,13 @@ describe('while a server is away', () => {
 
   it('without PostgreSQL', async () => {
     const pool = createPool({ url: 'postgres://x:x@127.0.0.1:1/x', max: 2 });
-    const door = await stage.another({ pool });
+    const httpApi = await stage.another({ pool });
     try {
-      const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'GET', '/v1/filings', { token });
+      const { status, headers, body } = await askHttp<ProblemBody>(httpApi.url, 'GET', '/v1/filings', { token });
       expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'ledger_unavailable', '5']);
       expect(body.detail).not.toMatch(/127\.0\.0\.1|ECONN/);
-      expect((await askDoor(door.url, 'GET', '/healthz')).status).toBe(200);
-      expect((await askDoor(door.url, 'GET', '/readyz')).body).toMatchObject({
+      expect((await askHttp(httpApi.url, 'GET', '/healthz')).status).toBe(200);
+      expect((await askHttp(httpApi.url, 'GET', '/readyz')).body).toMatchObject({
         status: 'failing',
         checks: [
           { name: 'postgresql', ok: false },
@@ -316,7 +316,7 @@ describe('while a server is away', () => {
         ],
       });
     } finally {
-      await door.close();
+      await httpApi.close();
       await pool.end();
     }
   });
@@ -335,11 +335,11 @@ describe('while a server is away', () => {
     const runs = async () =>
       (await whole.query('SELECT (SELECT count(*) FROM filings) + (SELECT count(*) FROM decisions) AS n')).rows;
     const before = await runs();
-    const door = await stage.another({ pool });
+    const httpApi = await stage.another({ pool });
     try {
       const answers = await Promise.all(
         routes.map(async ({ name, method, path, json }) => {
-          const { status, headers, body } = await askDoor<ProblemBody>(door.url, method, path, {
+          const { status, headers, body } = await askHttp<ProblemBody>(httpApi.url, method, path, {
             token: everything,
             json,
           });
@@ -353,7 +353,7 @@ describe('while a server is away', () => {
       );
       expect(await runs()).toEqual(before);
     } finally {
-      await door.close();
+      await httpApi.close();
     }
   });
 
@@ -364,17 +364,17 @@ describe('while a server is away', () => {
     await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
     const port = how === 'refuses' ? 1 : (silent.address() as AddressInfo).port;
     const connection = Connection.lazy({ address: `127.0.0.1:${port}`, interceptors: [] });
-    const door = await stage.another({ temporal: new Client({ connection }) });
+    const httpApi = await stage.another({ temporal: new Client({ connection }) });
     try {
       const reference = `AWAY-${how.replace(' ', '-')}`;
       const json = await filing(reference);
-      const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'POST', '/v1/filings', { token, json });
+      const { status, headers, body } = await askHttp<ProblemBody>(httpApi.url, 'POST', '/v1/filings', { token, json });
       expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'temporal_unavailable', '5']);
       // Every change, and no look.
       const everything = await stage.principal(['viewer', 'maker', 'checker', 'admin']);
       const routes = await everyRoute(stage, { filing: 'NONE', message: json.message });
       for (const { name, method, path, json: body } of routes) {
-        const answer = await askDoor<ProblemBody>(door.url, method, path, { token: everything, json: body });
+        const answer = await askHttp<ProblemBody>(httpApi.url, method, path, { token: everything, json: body });
         const away = { status: 503, code: 'temporal_unavailable', again: '5' };
         const said = { status: answer.status, code: answer.body.code, again: answer.headers.get('retry-after') };
         if (method === 'GET') expect([name, answer.status < 500]).toEqual([name, true]);
@@ -382,10 +382,10 @@ describe('while a server is away', () => {
         // A server that is silent is noticed once for all of them.
         if (how !== 'refuses' && method !== 'GET') break;
       }
-      expect((await askDoor(door.url, 'GET', `/v1/filings/${reference}`, { token })).status).toBe(404);
+      expect((await askHttp(httpApi.url, 'GET', `/v1/filings/${reference}`, { token })).status).toBe(404);
       expect((await stage.ask('POST', '/v1/filings', { json })).status).toBe(201);
     } finally {
-      await door.close();
+      await httpApi.close();
       await connection.close();
       for (const socket of taken) socket.destroy();
       silent.close();
@@ -415,14 +415,14 @@ describe('while a server is away', () => {
   });
 
   it('without a worker', async () => {
-    const door = await stage.another({ taskQueue: 'nobody-polls-this' });
+    const httpApi = await stage.another({ taskQueue: 'nobody-polls-this' });
     try {
       const json = await filing('AWAY-2');
-      const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'POST', '/v1/filings', { token, json });
+      const { status, headers, body } = await askHttp<ProblemBody>(httpApi.url, 'POST', '/v1/filings', { token, json });
       expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'not_recorded_yet', '10']);
       expect(body.detail).toMatch(/worker.*nothing is filed twice/u);
     } finally {
-      await door.close();
+      await httpApi.close();
     }
   });
 });

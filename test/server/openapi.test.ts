@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { testFolder } from '../support/folder';
-import { KAVERI, onboard, useDoorStage } from './door-stage';
+import { KAVERI, onboard, useHttpStage } from './http-stage';
 
 const run = promisify(execFile);
 const ROOT = join(__dirname, '..', '..');
@@ -69,7 +69,7 @@ it('gives every body, answer and problem a name, and every route its codes', asy
 });
 
 describe('with the sandbox', () => {
-  const stage = useDoorStage(onboard);
+  const stage = useHttpStage(onboard);
   const example = async (name: string) => (await read()).components.schemas[name]?.examples?.[0];
 
   it.each([

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/processes';
-import { askDoor, messageOf, onboard, useDoorStage, type ProblemBody } from './door-stage';
+import { askHttp, messageOf, onboard, useHttpStage, type ProblemBody } from './http-stage';
 
-const stage = useDoorStage(onboard);
+const stage = useHttpStage(onboard);
 
 const MB = 1024 * 1024;
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -54,7 +54,7 @@ describe('a caller without a token', () => {
     }
     await sleep(200);
     expect(await takesLargeBodies()).toEqual(READ);
-    expect((await askDoor(stage.url, 'GET', '/readyz')).status).toBe(200);
+    expect((await askHttp(stage.url, 'GET', '/readyz')).status).toBe(200);
   });
 
   it('has one request at a time on a connection', async () => {
@@ -104,7 +104,7 @@ describe('a principal', () => {
     const code = async ({ url }: { url: string }) => {
       const path = `/v1/filings/${filing}/workbook`;
       // A busy machine may be late itself, and then its connection is closed.
-      const answer = await askDoor<ProblemBody>(url, 'GET', path, { token }).catch(() => null);
+      const answer = await askHttp<ProblemBody>(url, 'GET', path, { token }).catch(() => null);
       return answer?.body.code ?? answer?.status;
     };
     /** Asks, and reads nothing of the answer that has begun. */
@@ -139,14 +139,14 @@ it('refuses requests and is not ready while it is saturated, and lives', async (
   for (const bounds of [{ heapBytes: 1 }, { residentBytes: 1 }]) {
     const full = await stage.another({}, { bounds });
     try {
-      await eventually(async () => (await askDoor(full.url, 'GET', '/readyz')).status === 503);
-      const { status, body, headers } = await askDoor<ProblemBody>(full.url, 'GET', '/v1/filings');
+      await eventually(async () => (await askHttp(full.url, 'GET', '/readyz')).status === 503);
+      const { status, body, headers } = await askHttp<ProblemBody>(full.url, 'GET', '/v1/filings');
       expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'busy', '2']);
-      expect((await askDoor(full.url, 'GET', '/readyz')).body).toMatchObject({
+      expect((await askHttp(full.url, 'GET', '/readyz')).body).toMatchObject({
         checks: [{}, {}, { name: 'running', ok: false, message: 'the server is saturated' }],
       });
-      expect((await askDoor(full.url, 'GET', '/healthz')).status).toBe(200);
-      expect((await askDoor(full.url, 'GET', '/metrics')).status).toBe(200);
+      expect((await askHttp(full.url, 'GET', '/healthz')).status).toBe(200);
+      expect((await askHttp(full.url, 'GET', '/metrics')).status).toBe(200);
     } finally {
       await full.close();
     }

@@ -3,9 +3,9 @@ import { request as httpRequest } from 'node:http';
 import { placeEvents } from '../../src/ledger/events';
 import { addPrincipal, removePrincipal } from '../../src/starter/principals';
 import { eventually } from '../support/processes';
-import { askDoor, useDoorStage, watchedPool, type ProblemBody } from './door-stage';
+import { askHttp, useHttpStage, watchedPool, type ProblemBody } from './http-stage';
 
-const stage = useDoorStage();
+const stage = useHttpStage();
 
 const wrongToken = (nth: number) => `ebrc_test_${String(nth).padStart(43, '0')}`;
 
@@ -33,8 +33,9 @@ it('looks up few wrong tokens of an address, and goes on with those that are kno
     if (statement.includes('principal_tokens')) looks += 1;
     return query();
   });
-  const door = await stage.another({ pool }, { bounds: { wrongTokens: 5 } });
-  const get = (token: string, headers = {}) => askDoor<ProblemBody>(door.url, 'GET', '/v1/filings', { token, headers });
+  const httpApi = await stage.another({ pool }, { bounds: { wrongTokens: 5 } });
+  const get = (token: string, headers = {}) =>
+    askHttp<ProblemBody>(httpApi.url, 'GET', '/v1/filings', { token, headers });
   try {
     const good = await stage.principal(['viewer']);
     expect((await get(good)).status).toBe(200);
@@ -51,7 +52,7 @@ it('looks up few wrong tokens of an address, and goes on with those that are kno
     const other = { 'x-forwarded-for': '203.0.113.9' };
     expect((await get(wrongToken(99), other)).status).toBe(401);
   } finally {
-    await door.close();
+    await httpApi.close();
   }
 });
 

@@ -7,10 +7,10 @@ import { closeAfterAll } from '../support/closing';
 import { ebrc } from '../support/command-line';
 import { eventually } from '../support/processes';
 import { startReceiver } from '../worker/webhooks/receiver';
-import { useDoorStage, type ProblemBody } from './door-stage';
+import { useHttpStage, type ProblemBody } from './http-stage';
 
 const OTHER = 'aaaaaaaa-0000-4000-8000-000000000002';
-const stage = useDoorStage(({ ledger }) =>
+const stage = useHttpStage(({ ledger }) =>
   ledger.pool.query(
     `INSERT INTO exporters (exporter_id, mode, name, email) VALUES ($1, 'test', 'Other', 'o@x.example')`,
     [OTHER],

@@ -1,4 +1,4 @@
-/** `ebrc principals`: who may use the door, and their tokens. */
+/** `ebrc principals`: who may use the HTTP API, and their tokens. */
 import { createHash } from 'node:crypto';
 import type { PrincipalWithToken } from '../../src/starter/principals';
 import { principalOfToken } from '../../src/ledger/principals/principals';

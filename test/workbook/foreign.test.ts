@@ -1,4 +1,4 @@
-/** .xls and .csv, through the door of `ebrc check`: what they show is what is read, and .xlsx comes back. */
+/** .xls and .csv, through `ebrc check`: what they show is what is read, and .xlsx comes back. */
 import { CFB, type CellObject, type WorkSheet, utils, write } from '@e965/xlsx';
 import { checkFile } from '../../src/starter/filings/check';
 import type { Finding } from '../../src/domain/rules/finding';

@@ -13,7 +13,7 @@ import type { reconcile } from '../../src/workflows/reconcile';
 import { pdfWith } from '../support/scripted-pdf';
 import { QUICK_AUTHORITY, useFilingStage } from '../scenes/use-stage';
 import { messageOf } from '../../dev/sample-mapping';
-import { clientOf } from '../scenes/doors';
+import { clientOf } from '../scenes/acts';
 import type { TestExporter } from '../scenes/stage';
 import type { fileRemittances } from '../../src/workflows/file-remittances';
 

@@ -8,7 +8,7 @@ import { moveFiling } from './move';
 import { endPause } from './pauses';
 import { reserveBalances } from './reserve';
 
-/** Checks exporter, IRMs and documents once they were read; errors end the filing at the door. */
+/** Checks exporter, IRMs and documents once they were read; errors end the filing before it is sent. */
 export async function check(client: Queryable, filing: LockedFiling): Promise<void> {
   const findings = [...(await assignIec(client, filing)), ...(await checkFiling(client, filing))];
   if (hasErrors(findings)) return refuseFiling(client, filing, findings);
@@ -41,7 +41,7 @@ export async function reserve(client: Queryable, filing: LockedFiling): Promise<
   Object.assign(filing, { pause: 'failure', pauseText: text, pauseUntil: now + 15 * MINUTE_MS });
 }
 
-/** Ends a filing at the door, with its errors. */
+/** Ends a filing before it is sent, with its errors. */
 export async function refuseFiling(
   client: Queryable,
   filing: LockedFiling,

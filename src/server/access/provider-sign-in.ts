@@ -5,14 +5,14 @@ import { ROLES, type Principal } from '../../domain/principal';
 import { principalOfProvider } from '../../ledger/principals/principals';
 import { endSessionsAtProvider, openSessionAtProvider, FRESH_S } from '../../ledger/principals/sessions';
 import { Problem } from '../http/problem';
-import type { Door } from '../http/route';
+import type { HttpApi } from '../http/route';
 import type { AddressLimit, Gate } from './gate';
 import { BEGUN, type Arrived, type Begun, type Provider } from './provider';
 import { keepSignIn, needTls, newSecret, openFromHere, ownPath, setSecret, takeSignIn } from './session';
 
 interface Server {
   app: FastifyInstance;
-  door: Door;
+  httpApi: HttpApi;
   gate: Gate;
   addresses: AddressLimit;
   provider: Provider;
@@ -23,8 +23,8 @@ interface Server {
 const LONGEST_NEXT = 1_000;
 
 export function addProviderSignIn(server: Server): void {
-  const { app, door, gate, provider } = server;
-  const { pool } = door.deps;
+  const { app, httpApi, gate, provider } = server;
+  const { pool } = httpApi.deps;
   const config = { config: { name: 'page sign-in at the identity provider' }, schema: { hide: true } };
 
   app.get('/sign-in/provider', config, async (request, reply) => {
@@ -81,11 +81,11 @@ async function arrivedOf({ addresses, gate, provider, logger }: Server, request:
 
 /** @throws Problem 403 for somebody without a role, or who was removed here */
 async function principalOf(
-  { gate, door, provider }: Server,
+  { gate, httpApi, provider }: Server,
   request: FastifyRequest,
   person: Arrived,
 ): Promise<Principal> {
-  const { pool, mode } = door.deps;
+  const { pool, mode } = httpApi.deps;
   const { names, roles, issuer, subject } = person;
   const who = `You are ${names[0]} at ${provider.issuer}`;
   if (roles.length === 0) {

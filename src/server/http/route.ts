@@ -46,7 +46,7 @@ const ANSWER_WITHIN_MS = 100_000;
 const NOTHING = z.strictObject({});
 
 /** The dependencies of the routes. */
-export interface Door {
+export interface HttpApi {
   deps: EbrcClientDependencies;
   filings: ReturnType<typeof createFilingReader>;
   watch: Watch<string>;
@@ -55,7 +55,7 @@ export interface Door {
 }
 
 /** Dependencies for one exporter's request. Its workbooks queue behind its own, so that they do not delay others'. */
-export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcClientDependencies {
+export function depsFor({ deps }: Pick<HttpApi, 'deps'>, exporterId: string): EbrcClientDependencies {
   return { ...deps, workbooks: deps.workbooks?.of(exporterId) };
 }
 

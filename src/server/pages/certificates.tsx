@@ -21,7 +21,7 @@ const LISTED = 50;
 const MOST_LISTED = 10_000;
 
 export function addCertificatePages(server: PageServer): void {
-  const { deps } = server.door;
+  const { deps } = server.httpApi;
   const { pool, mode, cancelWithinMs } = deps;
 
   const read = async (viewer: Pick<Viewer, 'principal'>, { document, number, cursor }: Search, limit: number) => {

@@ -197,7 +197,7 @@ const seen = {
 const FILING = z.object({ filing: visible(300) });
 
 export function addDecisions(server: PageServer): void {
-  const { deps } = server.door;
+  const { deps } = server.httpApi;
 
   addPage(server, {
     route: 'POST /filings/:filing/approve',

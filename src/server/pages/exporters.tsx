@@ -158,7 +158,7 @@ const EXPORTER = z.object({ exporter: exporterName });
 const token = z.string().max(200).optional();
 
 async function exporterPage(
-  { door: { deps } }: PageServer,
+  { httpApi: { deps } }: PageServer,
   viewer: PageCall<{ exporter: string }>,
   { after, said = null }: { after?: string; said?: string | null },
 ): Promise<JSX.Element> {
@@ -177,7 +177,7 @@ async function exporterPage(
 }
 
 export function addExporterPages(server: PageServer): void {
-  const { deps } = server.door;
+  const { deps } = server.httpApi;
   const { pool, mode } = deps;
 
   addPage(server, {

@@ -187,8 +187,8 @@ async function checkPage(
   viewer: PageCall,
   { workbook, handed, refused = [] }: { workbook: string; handed: HandedIn; refused?: readonly unknown[] },
 ): Promise<JSX.Element> {
-  const { exporterId, name } = await knownExporter(server.door.deps, viewer.principal, handed.exporter);
-  const deps = depsFor(server.door, exporterId);
+  const { exporterId, name } = await knownExporter(server.httpApi.deps, viewer.principal, handed.exporter);
+  const deps = depsFor(server.httpApi, exporterId);
   const bytes = await handedIn(deps, viewer.principal, workbook);
   const stated = statedOf(handed);
   const file = await readFilingFile({ name: 'workbook.xlsx', bytes }, stated, deps);
@@ -201,15 +201,15 @@ async function startPage(
   viewer: PageCall,
   problems: readonly unknown[] = [],
 ): Promise<JSX.Element> {
-  const { pool, mode } = server.door.deps;
+  const { pool, mode } = server.httpApi.deps;
   const { exporters: scope } = viewer.principal;
   const exporters = await exportersAfter(pool, { mode, after: '', limit: MOST_EXPORTERS, exporters: scope });
   return <StartPage viewer={viewer} exporters={exporters} problems={problems} />;
 }
 
 export function addFilePages(server: PageServer): void {
-  const { door } = server;
-  const { deps } = door;
+  const { httpApi } = server;
+  const { deps } = httpApi;
 
   addPage(server, {
     route: 'GET /file',
@@ -243,7 +243,7 @@ export function addFilePages(server: PageServer): void {
           'file',
         );
       const exporter = await visibleExporter(deps, principal, fields.exporter);
-      const file = await readFilingFile(upload, statedOf(fields), depsFor(door, exporter));
+      const file = await readFilingFile(upload, statedOf(fields), depsFor(httpApi, exporter));
       const key = await handIn(deps, principal, file.bytes);
       if (key === null) return { status: 422, html: await startPage(server, call, file.findings) };
       return { to: `/file/${key}?${queryOf({ ...fields, exporter })}` };
@@ -269,7 +269,7 @@ export function addFilePages(server: PageServer): void {
       const { principal, params, query } = call;
       const exporter = await visibleExporter(deps, principal, query.exporter);
       const source = { name: 'workbook.xlsx', bytes: await handedIn(deps, principal, params.key) };
-      const { annotated } = await checkFile(depsFor(door, exporter), {
+      const { annotated } = await checkFile(depsFor(httpApi, exporter), {
         source,
         exporter,
         annotate: true,
@@ -293,7 +293,7 @@ export function addFilePages(server: PageServer): void {
       const source = { name: 'workbook.xlsx', bytes: await handedIn(deps, principal, params.key) };
       const terms = { reference: handed.reference, madeBy: principal.name, approval: approval === 'yes' || undefined };
       try {
-        const { filing } = await fileAs(door, principal, {
+        const { filing } = await fileAs(httpApi, principal, {
           source,
           exporter,
           declaration,

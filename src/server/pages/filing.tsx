@@ -177,7 +177,7 @@ const Documents = ({ filing, name }: { filing: FilingView; name: string }): JSX.
 type Named = PageCall<z.output<typeof FILING>, unknown, unknown>;
 
 async function filingPage(
-  { door: { deps }, live }: PageServer,
+  { httpApi: { deps }, live }: PageServer,
   viewer: Named,
   part: z.output<typeof PART>,
   refused: readonly unknown[] = [],
@@ -199,8 +199,8 @@ async function filingPage(
 }
 
 export function addFilingPages(server: PageServer): void {
-  const { door } = server;
-  const { deps } = door;
+  const { httpApi } = server;
+  const { deps } = httpApi;
 
   addPage(server, {
     route: 'GET /filings/:filing',
@@ -220,7 +220,7 @@ export function addFilingPages(server: PageServer): void {
       if (upload === null) throw badRequest('no_file', 'Choose the corrected workbook first.', 'file');
       try {
         const request = { filing: params.filing, source: upload, madeBy: principal.name };
-        const { filing } = await correctFiling({ ...depsFor(door, exporterId), principal }, request);
+        const { filing } = await correctFiling({ ...depsFor(httpApi, exporterId), principal }, request);
         if (filing.state === 'refused') throw new RefusedError(filing.errors as RefusedError['errors']);
       } catch (error) {
         if (!(error instanceof RefusedError)) throw error;
@@ -261,7 +261,7 @@ const SEARCH = z.object({
 const LISTED = 50;
 
 function addList(server: PageServer): void {
-  const { pool, mode } = server.door.deps;
+  const { pool, mode } = server.httpApi.deps;
   addPage(server, {
     route: 'GET /filings',
     query: SEARCH,

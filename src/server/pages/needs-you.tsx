@@ -125,7 +125,7 @@ const NeedsYouPage = (props: { viewer: Viewer; groups: Group[]; found: FindingVi
 };
 
 export function addNeedsYou(server: PageServer): void {
-  const { deps } = server.door;
+  const { deps } = server.httpApi;
 
   addPage(server, {
     route: 'GET /',
@@ -190,10 +190,7 @@ const GROUPS: readonly [title: string, of: (filing: FilingSummary) => boolean][]
 ];
 
 /** What needs somebody, the gravest first; in each group the oldest. */
-async function groupsOf(
-  { pool, mode }: LedgerDependencies,
-  exporters: readonly string[] | null,
-): Promise<Group[]> {
+async function groupsOf({ pool, mode }: LedgerDependencies, exporters: readonly string[] | null): Promise<Group[]> {
   const page = { mode, exporters, attention: true, oldestFirst: true, limit: MOST };
   const [asked, all] = await Promise.all([
     listFilings(pool, { ...page, states: ['outcome_unknown', 'awaiting_approval'] }),

@@ -10,7 +10,7 @@ import type { Grouping } from '../views/words';
 import { bodyOf, MAX_BODY_BYTES, type Upload } from '../http/body';
 import type { createAllowance } from '../http/load';
 import { unavailable } from '../http/problem';
-import { checked, type Answer, type Door } from '../http/route';
+import { checked, type Answer, type HttpApi } from '../http/route';
 import { within } from '../../telemetry/readiness';
 import type { LiveParts } from '../views/live';
 
@@ -57,7 +57,7 @@ interface Page<P extends z.ZodType, Q extends z.ZodType, F extends z.ZodType> {
 
 export interface PageServer {
   app: FastifyInstance;
-  door: Door;
+  httpApi: HttpApi;
   gate: Gate;
   addresses: AddressLimit;
   allowance: ReturnType<typeof createAllowance>;
@@ -82,10 +82,10 @@ export function addPage<
   P extends z.ZodType = typeof ANY,
   Q extends z.ZodType = typeof ANY,
   F extends z.ZodType = typeof ANY,
->({ app, door, gate, allowance }: PageServer, page: Page<P, Q, F>): void {
+>({ app, httpApi, gate, allowance }: PageServer, page: Page<P, Q, F>): void {
   const [method = '', url = ''] = page.route.split(' ');
   const { roles = [], takesFile = false } = page;
-  const { pool, mode } = door.deps;
+  const { pool, mode } = httpApi.deps;
   app.route({
     method,
     url,
@@ -105,7 +105,7 @@ export function addPage<
       const { fields, upload } = await bodyOf(request, takesFile);
       if (method !== 'GET') assertOwnForm(request, fields);
       const call = {
-        ...viewerOf(request, gate, door.deps),
+        ...viewerOf(request, gate, httpApi.deps),
         params: checked((page.params ?? ANY) as P, request.params, 'path'),
         query: checked((page.query ?? ANY) as Q, request.query, 'query'),
         fields: checked((page.fields ?? ANY) as F, fields, 'body'),
@@ -116,7 +116,7 @@ export function addPage<
   });
 }
 
-export function viewerOf(request: FastifyRequest, gate: Gate, { mode, settings }: Door['deps']): Viewer {
+export function viewerOf(request: FastifyRequest, gate: Gate, { mode, settings }: HttpApi['deps']): Viewer {
   const [asked = '/'] = request.url.split('?');
   // A form is sent to an address below its page, which can be opened.
   const path = request.method === 'GET' ? asked : asked.replace(/^(\/[^/]+\/[^/]+)\/[^/]+$/, '$1');

@@ -9,7 +9,7 @@ import { fieldsOfForm } from '../http/body';
 import { problemOf } from '../http/failures';
 import { refuseWhileSaturated, type createAllowance, type LoadBounds } from '../http/load';
 import { tooManyRequests } from '../http/problem';
-import type { Door } from '../http/route';
+import type { HttpApi } from '../http/route';
 import { addAssets } from './assets';
 import { addCertificatePages } from './certificates';
 import { addDecisions } from './decide';
@@ -27,7 +27,7 @@ import { addProviderSignIn } from '../access/provider-sign-in';
 import { sendPage, viewerOf } from './page';
 
 interface PagesOptions {
-  door: Door;
+  httpApi: HttpApi;
   gate: Gate;
   allowance: ReturnType<typeof createAllowance>;
   bounds: LoadBounds & { requestsPerSecond: number; wrongTokens: number };
@@ -41,7 +41,7 @@ const POLICY = [
 ].join('; ');
 
 export async function addPages(app: FastifyInstance, options: PagesOptions): Promise<void> {
-  const { door, gate, allowance, bounds } = options;
+  const { httpApi, gate, allowance, bounds } = options;
   await app.register(async (pages) => {
     await refuseWhileSaturated(pages, bounds);
     await pages.register(cookie);
@@ -62,14 +62,14 @@ export async function addPages(app: FastifyInstance, options: PagesOptions): Pro
     });
     addErrorPages(pages, options);
     addAssets(pages);
-    const live = createLiveParts(door.deps);
+    const live = createLiveParts(httpApi.deps);
     pages.addHook('preClose', (done) => {
       live.watch.close();
       done();
     });
     const addresses = createAddressLimit(pages, bounds.wrongTokens);
     const provider = options.provider ? createProvider(options.provider, options.logger) : null;
-    const server = { app: pages, door, gate, addresses, allowance, live, provider };
+    const server = { app: pages, httpApi, gate, addresses, allowance, live, provider };
     if (provider) addProviderSignIn({ ...server, provider, logger: options.logger });
     addSignIn(server);
     addViewerPages(server);
@@ -84,7 +84,7 @@ export async function addPages(app: FastifyInstance, options: PagesOptions): Pro
 }
 
 /** Refusals and errors, with what to do about them. */
-function addErrorPages(app: FastifyInstance, { gate, door, logger }: PagesOptions): void {
+function addErrorPages(app: FastifyInstance, { gate, httpApi, logger }: PagesOptions): void {
   app.setErrorHandler(async (error, request, reply) => {
     const { status, code, detail, more } = problemOf(error);
     if ([401, 403, 404].includes(status)) gate.refused(request, code);
@@ -93,7 +93,7 @@ function addErrorPages(app: FastifyInstance, { gate, door, logger }: PagesOption
         { ...(more.cause !== undefined && { err: more.cause }), requestId: request.id, code, status },
         'request failed',
       );
-    const viewer = request.principal ? viewerOf(request, gate, door.deps) : null;
+    const viewer = request.principal ? viewerOf(request, gate, httpApi.deps) : null;
     const page = {
       viewer,
       title: status === 404 ? 'There is no such page' : status < 500 ? 'This was refused' : 'Something went wrong',

@@ -58,7 +58,7 @@ const SignInPage = ({ form, next, problem, provider }: SignInProps): JSX.Element
 );
 
 /** The form needs no sign-in, but is bound to the browser that opened it. */
-export function addSignIn({ app, door, gate, addresses, provider }: PageServer): void {
+export function addSignIn({ app, httpApi, gate, addresses, provider }: PageServer): void {
   const config = { config: { name: 'page sign-in' }, schema: { hide: true } };
 
   app.get('/sign-in', config, (request, reply) => {
@@ -85,13 +85,13 @@ export function addSignIn({ app, door, gate, addresses, provider }: PageServer):
       const page = { form: formToken(secret), next: ownPath(next), problem: WRONG, provider };
       return sendPage(reply, { status: 401, html: <SignInPage {...page} /> });
     }
-    await openSession(door.deps.pool, secret, { token: token.trim() });
+    await openSession(httpApi.deps.pool, secret, { token: token.trim() });
     return sendPage(reply, { to: ownPath(next) });
   });
 }
 
 export function addViewerPages(server: PageServer): void {
-  const { pool } = server.door.deps;
+  const { pool } = server.httpApi.deps;
 
   addPage(server, { route: 'GET /you', handle: (viewer) => ({ html: <YouPage viewer={viewer} /> }) });
   addPage(server, {
@@ -140,7 +140,7 @@ const YouPage = ({ viewer }: { viewer: Viewer }): JSX.Element => {
 
 /** Lets only somebody decide who signed in a few minutes ago, or does so now. @throws Problem 403 */
 export async function assertFresh(
-  { door, gate, addresses }: PageServer,
+  { httpApi, gate, addresses }: PageServer,
   { fresh, atProvider, fields, principal, request }: PageCall<unknown, unknown, { token?: string }>,
 ): Promise<void> {
   if (fresh) return;
@@ -152,5 +152,5 @@ export async function assertFresh(
     throw error instanceof Problem && error.status === 401 ? refused : error;
   });
   if (principalId !== principal.principalId) throw refused;
-  await renewSession(door.deps.pool, secretOf(request) ?? '');
+  await renewSession(httpApi.deps.pool, secretOf(request) ?? '');
 }

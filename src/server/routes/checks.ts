@@ -7,12 +7,12 @@ import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';
 import { sourceOf, statedSchema } from '../http/filing-source';
 import { findingsInApiTerms, Problem } from '../http/problem';
-import { addRoute, depsFor, type Door, type Registrar } from '../http/route';
+import { addRoute, depsFor, type HttpApi, type Registrar } from '../http/route';
 import { exporterName } from '../http/fields';
 import { workbookHeaders } from '../views/documents';
 import { findingSchema } from '../views/filing';
 
-export function addCheckRoutes(server: Registrar, { deps }: Door): void {
+export function addCheckRoutes(server: Registrar, { deps }: HttpApi): void {
   const registrar = { ...server, tag: 'Filings' };
   addRoute(registrar, {
     id: 'check',

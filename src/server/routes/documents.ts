@@ -5,7 +5,7 @@ import { dateText } from '../../domain/dates';
 import type { Principal } from '../../domain/principal';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import { visibleExporter, visibleFiling } from '../access/scope';
-import { addRoute, type Call, type Door, type Registrar } from '../http/route';
+import { addRoute, type Call, type HttpApi, type Registrar } from '../http/route';
 import { exporterName, FILING_DATE, filingName, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
 import { asSeenBy, bundleOf, pdfOf, visibleCertificate, WORKBOOK, workbookOf } from '../views/documents';
 
@@ -37,7 +37,7 @@ const certificateSchema = named(
   }),
 );
 
-export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
+export function addDocumentRoutes(server: Registrar, { deps }: HttpApi): void {
   const registrar = { ...server, tag: 'Certificates' };
   const ofFilings = { ...server, tag: 'Filings' };
   const { pool, mode, cancelWithinMs } = deps;

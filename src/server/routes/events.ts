@@ -8,7 +8,7 @@ import { EVENT_DAYS } from '../../ledger/retention';
 import { openMark, sealMark } from '../http/sealed-cursor';
 import { cursorText, pageSize } from '../http/fields';
 import { callerGone, Problem } from '../http/problem';
-import { addRoute, type Door, type Registrar } from '../http/route';
+import { addRoute, type HttpApi, type Registrar } from '../http/route';
 import { LONGEST_WAIT_S } from '../views/watch';
 
 /** A mark that is never valid, which {@link readFeed} answers with where to start again. */
@@ -32,7 +32,7 @@ const eventSchema = named(
 const HOW = `Events in the order of their commits, as CloudEvents 1.0; those of a filing in the order of its moves. Keep \`next\`, and
 send it as \`after\`. After a 410 you may get an event again; its id is the same.`;
 
-export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Door): void {
+export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: HttpApi): void {
   const registrar = { ...server, tag: 'Events' };
   const { pool, mode } = deps;
 

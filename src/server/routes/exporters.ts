@@ -14,7 +14,7 @@ import { exporterViews, type IrmView } from '../../starter/exporters/views';
 import { createEbrcReader } from '../../starter/reader';
 import { knownExporter, maySee, visibleExporter } from '../access/scope';
 import { Problem } from '../http/problem';
-import { addRoute, type Door, type Registrar } from '../http/route';
+import { addRoute, type HttpApi, type Registrar } from '../http/route';
 import { WORKBOOK, workbookHeaders } from '../views/documents';
 import { exporterName, FILING_DATE, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
 
@@ -105,7 +105,7 @@ const irmSchema = named(
   }),
 );
 
-export function addExporterRoutes(server: Registrar, { deps }: Door): void {
+export function addExporterRoutes(server: Registrar, { deps }: HttpApi): void {
   const registrar = { ...server, tag: 'Exporters' };
   const { pool, mode } = deps;
   const reader = createEbrcReader(deps);

@@ -12,7 +12,7 @@ import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
 import { visibleFiling } from '../access/scope';
 import { Problem } from '../http/problem';
-import { addRoute, depsFor, type Door, type Registrar } from '../http/route';
+import { addRoute, depsFor, type HttpApi, type Registrar } from '../http/route';
 import { filingName, note, visible } from '../http/fields';
 import { filingSchema } from '../views/filing';
 import { recorded } from './filings';
@@ -49,9 +49,9 @@ const resolveInput = named(
   EXAMPLES.resolve,
 );
 
-export function addFilingActionRoutes(server: Registrar, door: Door): void {
+export function addFilingActionRoutes(server: Registrar, httpApi: HttpApi): void {
   const registrar = { ...server, tag: 'Actions on filings' };
-  const { deps, filings } = door;
+  const { deps, filings } = httpApi;
   const after = { 200: { description: 'The filing as it stands afterwards', schema: filingSchema } };
   const noted = { 202: { description: 'Noted; a second principal has to say the same', schema: filingSchema } };
 
@@ -169,13 +169,13 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
       const { exporterId } = await visibleFiling(deps, principal, params.filing);
       const { allowDuplicate } = body;
       const request = { filing: params.filing, source: sourceOf(call), madeBy: principal.name, allowDuplicate };
-      return recorded(door, call, await correctFiling({ ...depsFor(door, exporterId), principal }, request));
+      return recorded(httpApi, call, await correctFiling({ ...depsFor(httpApi, exporterId), principal }, request));
     },
   });
 }
 
 /** Adds the filing's present state to a refusal. */
-async function withState({ pool }: Door['deps'], filingId: string, error: unknown): Promise<unknown> {
+async function withState({ pool }: HttpApi['deps'], filingId: string, error: unknown): Promise<unknown> {
   if (!(error instanceof RefusedError)) return error;
   const { state } = (await getFiling(pool, filingId)) ?? {};
   return new RefusedError(error.errors, { ...error.details, filingId, state });

@@ -16,7 +16,7 @@ import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
 import { visibleExporter, visibleFiling } from '../access/scope';
 import { callerGone, unavailable } from '../http/problem';
-import { addRoute, type Call, type Door, type Registrar } from '../http/route';
+import { addRoute, type Call, type HttpApi, type Registrar } from '../http/route';
 import {
   asCursor,
   badCursor,
@@ -66,9 +66,9 @@ const ofOne = z
 
 const PREFER = '`Prefer: wait=60` waits for the end, or for a question.';
 
-export function addFilingRoutes(server: Registrar, door: Door): void {
+export function addFilingRoutes(server: Registrar, httpApi: HttpApi): void {
   const registrar = { ...server, tag: 'Filings' };
-  const { deps, filings } = door;
+  const { deps, filings } = httpApi;
   const { pool, mode } = deps;
 
   addRoute(registrar, {
@@ -89,7 +89,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
       const exporter = await visibleExporter(deps, principal, body.exporter);
       const stated = { uploadType, declaration, allowDuplicate };
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...stated };
-      return recorded(door, call, await fileAs(door, principal, { source: sourceOf(call), exporter, ...terms }));
+      return recorded(httpApi, call, await fileAs(httpApi, principal, { source: sourceOf(call), exporter, ...terms }));
     },
   });
 
@@ -134,7 +134,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     answers: { 200: { description: `The filing. ${PREFER}`, schema: filingSchema } },
     async handle(call) {
       const filing = await visibleFiling(deps, call.principal, call.params.filing);
-      const waited = await waitedFor(door, call, filing.filingId);
+      const waited = await waitedFor(httpApi, call, filing.filingId);
       return { headers: waited.headers, body: waited.body ?? (await filings.one(filing)) };
     },
   });
@@ -229,7 +229,7 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(100)]);
 
 /** Answers a recorded or refused filing. A filing answered with 200 or 201 is in the ledger. */
-export async function recorded(door: Door, call: Call, { filing, notice, repeated }: FilingOutcome) {
+export async function recorded(httpApi: HttpApi, call: Call, { filing, notice, repeated }: FilingOutcome) {
   if (filing.state === 'refused') {
     throw new RefusedError(filing.errors as RefusedError['errors'], { filingId: filing.filingId });
   }
@@ -237,15 +237,15 @@ export async function recorded(door: Door, call: Call, { filing, notice, repeate
     const detail = `${notice ?? 'It is not recorded yet.'} Repeat the request: nothing is filed twice.`;
     throw unavailable('not_recorded_yet', detail, { retryAfterS: 10 });
   }
-  const waited = await waitedFor(door, call, filing.filingId);
-  const body = waited.body ?? (await door.filings.again(filing.filingId));
+  const waited = await waitedFor(httpApi, call, filing.filingId);
+  const body = waited.body ?? (await httpApi.filings.again(filing.filingId));
   if (!body) throw unavailable('not_recorded_yet', 'It is not recorded yet. Repeat the request.');
   return { status: repeated ? 200 : 201, headers: { location: body.links['self'] ?? '', ...waited.headers }, body };
 }
 
 /** Waits as the caller prefers. `body` is the filing afterwards; null if no wait was asked for. */
 async function waitedFor(
-  { watch, filings }: Door,
+  { watch, filings }: HttpApi,
   { request, gone }: Pick<Call, 'request' | 'gone'>,
   filingId: string,
 ): Promise<{ body: FilingBody | null; headers: Record<string, string> }> {

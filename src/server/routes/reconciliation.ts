@@ -9,7 +9,7 @@ import { figuresOf } from '../../starter/report';
 import { inTurn } from '../../domain/values';
 import { visibleExporter } from '../access/scope';
 import { inApiTerms, Problem } from '../http/problem';
-import { addRoute, type Door, type Registrar } from '../http/route';
+import { addRoute, type HttpApi, type Registrar } from '../http/route';
 import { exporterName, listOf, note, pageOf, paging, readCursor } from '../http/fields';
 
 const text = z.string().nullable();
@@ -46,7 +46,7 @@ const runSchema = named(
   }),
 );
 
-export function addReconciliationRoutes(server: Registrar, { deps }: Door): void {
+export function addReconciliationRoutes(server: Registrar, { deps }: HttpApi): void {
   const registrar = { ...server, tag: 'Reconciliation and reports' };
   addRoute(registrar, {
     id: 'listFindings',

@@ -16,7 +16,7 @@ import {
 import type { Principal } from '../../domain/principal';
 import { visibleExporter } from '../access/scope';
 import { exporterName, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
-import { addRoute, type Door, type Registrar } from '../http/route';
+import { addRoute, type HttpApi, type Registrar } from '../http/route';
 
 const time = z.string().nullable();
 
@@ -65,7 +65,7 @@ const WEBHOOK = z.object({ webhook: visible(100).describe('the id of a webhook')
 
 const ADMIN = ['admin'] as const;
 
-export function addWebhookRoutes(server: Registrar, { deps }: Door): void {
+export function addWebhookRoutes(server: Registrar, { deps }: HttpApi): void {
   const registrar = { ...server, tag: 'Webhooks' };
   const by = (principal: Principal) => ({ ...deps, principal });
 

@@ -7,19 +7,19 @@ import { fileFile, type FileRequest } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { maySee } from '../access/scope';
 import { Problem } from '../http/problem';
-import { depsFor, type Door } from '../http/route';
+import { depsFor, type HttpApi } from '../http/route';
 
 /** @param request its exporter is one that the principal may see */
 export async function fileAs(
-  door: Door,
+  httpApi: HttpApi,
   principal: Principal,
   request: FileRequest & { exporter: string; reference: string },
 ): Promise<FilingOutcome> {
   const { exporter, reference } = request;
-  await refuseHiddenHolder(door.deps, principal, reference);
-  return fileFile({ ...depsFor(door, exporter), principal }, request).catch(async (error: unknown) => {
+  await refuseHiddenHolder(httpApi.deps, principal, reference);
+  return fileFile({ ...depsFor(httpApi, exporter), principal }, request).catch(async (error: unknown) => {
     // It may have been filed by another exporter meanwhile.
-    await refuseHiddenHolder(door.deps, principal, reference);
+    await refuseHiddenHolder(httpApi.deps, principal, reference);
     throw error;
   });
 }
@@ -29,7 +29,7 @@ export async function fileAs(
  * see tells it nothing but that the reference is taken. @throws Problem
  */
 async function refuseHiddenHolder(
-  { pool, mode }: Door['deps'],
+  { pool, mode }: HttpApi['deps'],
   principal: Principal,
   reference: string,
 ): Promise<void> {

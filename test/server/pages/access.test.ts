@@ -2,21 +2,21 @@
 import { rotatePrincipal, removePrincipal } from '../../../src/starter/principals';
 import type { Role } from '../../../src/domain/principal';
 import { eventually } from '../../support/processes';
-import { KAVERI, messageOf, onboard, useDoorStage, ZENITH } from '../door-stage';
+import { KAVERI, messageOf, onboard, useHttpStage, ZENITH } from '../http-stage';
 import { createBrowser, formOf, type Browser } from './browser';
 import { fileThrough, filledTemplate } from './workbook';
 
 const exporters = { kaveri: '', zenith: '' };
 let url = '';
-let door: Awaited<ReturnType<(typeof stage)['another']>> | undefined;
+let httpApi: Awaited<ReturnType<(typeof stage)['another']>> | undefined;
 // Before what it uses.
-afterAll(() => door?.close());
+afterAll(() => httpApi?.close());
 
-const stage = useDoorStage(async (opened) => {
+const stage = useHttpStage(async (opened) => {
   exporters.kaveri = await onboard(opened);
   exporters.zenith = await onboard(opened, ZENITH);
-  door = await opened.another({}, { pages: true });
-  ({ url } = door);
+  httpApi = await opened.another({}, { pages: true });
+  ({ url } = httpApi);
 });
 
 async function person(name: string, roles: Role[], more: { exporters?: string[] } = {}) {

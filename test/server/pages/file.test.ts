@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { eventually } from '../../support/processes';
 import { inBrowser } from '../../support/chromium';
-import { onboard, useDoorStage } from '../door-stage';
+import { onboard, useHttpStage } from '../http-stage';
 import { openOffice, type Office } from './people';
 import { filledTemplate } from './workbook';
 
@@ -10,7 +10,7 @@ inBrowser('a workbook', () => {
   let office: Office;
   // Before what it uses.
   afterAll(() => office?.close());
-  const stage = useDoorStage(async (opened) => {
+  const stage = useHttpStage(async (opened) => {
     await onboard(opened);
     office = await openOffice(opened);
   });

@@ -1,7 +1,7 @@
 /** A lost answer, settled by two persons at the pages; hostile texts, and whether everybody can use the pages. */
 import { filingDateInKolkata } from '../../../src/domain/dates';
 import { inBrowser } from '../../support/chromium';
-import { KAVERI, messageOf, onboard, useDoorStage } from '../door-stage';
+import { KAVERI, messageOf, onboard, useHttpStage } from '../http-stage';
 import { accessibilityProblems, openOffice, type Office, type Person } from './people';
 
 /** Without white space, which a reference must not have. */
@@ -11,7 +11,7 @@ inBrowser('an unknown outcome', () => {
   let office: Office;
   // Before what it uses.
   afterAll(() => office?.close());
-  const stage = useDoorStage(
+  const stage = useHttpStage(
     async (opened) => {
       await onboard(opened);
       office = await openOffice(opened);

@@ -3,7 +3,7 @@ import AxeBuilder from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { openBrowser } from '../../../dev/browser';
 import type { Role } from '../../../src/domain/principal';
-import type { DoorStage } from '../door-stage';
+import type { HttpStage } from '../http-stage';
 
 export interface Person {
   name: string;
@@ -23,9 +23,9 @@ interface Options {
 
 export type Office = Awaited<ReturnType<typeof openOffice>>;
 
-/** A door with pages, and a browser. */
-export async function openOffice(stage: DoorStage) {
-  const door = await stage.another({}, { pages: true });
+/** An HTTP API with pages, and a browser. */
+export async function openOffice(stage: HttpStage) {
+  const httpApi = await stage.another({}, { pages: true });
   const browser: Browser = await openBrowser();
   const contexts: BrowserContext[] = [];
   const problems: string[] = [];
@@ -48,7 +48,7 @@ export async function openOffice(stage: DoorStage) {
       problems.push(`${name}: a dialog was opened`);
       void dialog.dismiss();
     });
-    const open = async (path: string) => void (await page.goto(`${door.url}${path}`));
+    const open = async (path: string) => void (await page.goto(`${httpApi.url}${path}`));
     if (signedIn) {
       await open('/sign-in');
       await page.getByLabel('Your token').fill(token);
@@ -59,7 +59,7 @@ export async function openOffice(stage: DoorStage) {
   }
 
   return {
-    url: door.url,
+    url: httpApi.url,
     browser,
     person,
     /** Errors of scripts, refusals by the policy, and dialogs, of all pages. */
@@ -67,7 +67,7 @@ export async function openOffice(stage: DoorStage) {
     async close() {
       for (const context of contexts) await context.close();
       await browser.close();
-      await door.close();
+      await httpApi.close();
     },
   };
 }

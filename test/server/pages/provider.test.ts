@@ -2,7 +2,7 @@
 import { closeAfterAll } from '../../support/closing';
 import { eventually } from '../../support/processes';
 import { removePrincipal } from '../../../src/starter/principals';
-import { onboard, useDoorStage } from '../door-stage';
+import { onboard, useHttpStage } from '../http-stage';
 import { createBrowser, formOf, type Browser } from './browser';
 import { CLIENT, startIdentityProvider, type IdentityProvider } from './identity-provider';
 import { fileThrough } from './workbook';
@@ -15,13 +15,13 @@ let idp: IdentityProvider;
 let url = '';
 let exporter = '';
 
-const stage = useDoorStage(async (opened) => {
+const stage = useHttpStage(async (opened) => {
   idp = await startIdentityProvider(`${OURS}/sign-in/callback`);
   closeAfterAll(() => idp.close());
   exporter = await onboard(opened);
-  const door = await opened.another({}, { pages: true, provider: { ...SETTINGS, issuer: idp.issuer } });
-  closeAfterAll(() => door.close());
-  ({ url } = door);
+  const httpApi = await opened.another({}, { pages: true, provider: { ...SETTINGS, issuer: idp.issuer } });
+  closeAfterAll(() => httpApi.close());
+  ({ url } = httpApi);
 });
 
 type How = Parameters<ReturnType<IdentityProvider['visitor']>['visit']>[1];

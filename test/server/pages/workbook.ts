@@ -1,10 +1,10 @@
 import { Workbook } from 'exceljs';
-import { KAVERI, type DoorStage } from '../door-stage';
+import { KAVERI, type HttpStage } from '../http-stage';
 import type { Browser } from './browser';
 
 /** The exporter's template with its first row filled in. */
 export async function filledTemplate(
-  stage: DoorStage,
+  stage: HttpStage,
   { bill, amount = 10, email = KAVERI.email }: { bill: string; amount?: number | string; email?: string },
 ): Promise<{ name: string; bytes: Buffer; currency: string }> {
   const { bytes } = await stage.ask('GET', `/v1/exporters/${email}/template`);
@@ -25,7 +25,7 @@ export async function filledTemplate(
 
 /** Hands a workbook in, and files it. @returns the reference's page */
 export async function fileThrough(
-  stage: DoorStage,
+  stage: HttpStage,
   browser: Browser,
   { exporter, reference, ...fields }: { exporter: string; reference: string } & Record<string, string>,
 ): Promise<string> {

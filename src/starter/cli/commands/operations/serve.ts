@@ -48,22 +48,22 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
   setFlagsFromString(`--heap-growing-percent=${GARBAGE_PERCENT}`);
   const config = await cli.config(...CLIENT_SECTIONS, 'http', 'provider', 'log', 'reports');
   const { mode, logLevel, temporalUi } = config;
-  const [{ startDoor }, { createLogger }] = await Promise.all([
-    import('../../../../server/door.js'),
+  const [{ startHttpApi }, { createLogger }] = await Promise.all([
+    import('../../../../server/http-api.js'),
     import('../../../../telemetry/logger.js'),
   ]);
-  const logger = createLogger({ level: logLevel, name: 'ebrc-door', stderr: true });
-  await cli.pool({ applicationName: 'ebrc-door', max: MAX_CONNECTIONS });
+  const logger = createLogger({ level: logLevel, name: 'ebrc-http-api', stderr: true });
+  await cli.pool({ applicationName: 'ebrc-http-api', max: MAX_CONNECTIONS });
   const links =
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
   const deps = { ...(await cli.dependencies()), ...links, lookForWorkerEveryMs: LOOK_FOR_WORKER_EVERY_MS };
   const { http, pages: hasPages, provider } = config;
-  const door = await startDoor({ deps, logger, address: listen ?? http, pages: hasPages, provider });
-  const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
-  const pages = hasPages ? ` Pages for people are at ${door.url}/.` : '';
-  const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs.${pages} Ctrl-C stops it.`;
+  const httpApi = await startHttpApi({ deps, logger, address: listen ?? http, pages: hasPages, provider });
+  const shown = { url: httpApi.url, openapi: `${httpApi.url}/v1/openapi.json`, mode };
+  const pages = hasPages ? ` Pages for people are at ${httpApi.url}/.` : '';
+  const text = `The HTTP API is at ${httpApi.url}/v1 (${mode} mode), its description at ${httpApi.url}/docs.${pages} Ctrl-C stops it.`;
   await stayUp(cli, shown, () => text);
-  await door.close();
+  await httpApi.close();
 }
 
 interface CodecFlags {

@@ -1,4 +1,4 @@
-/** A real door over HTTP, with a real PostgreSQL, Temporal server, worker and sandbox behind it. */
+/** A real HTTP API, with a real PostgreSQL, Temporal server, worker and sandbox behind it. */
 import { TEST_SETTINGS } from '../support/settings';
 import { Client } from '@temporalio/client';
 import pino from 'pino';
@@ -11,7 +11,7 @@ import { createLogger } from '../../src/telemetry/logger';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { addPrincipal } from '../../src/starter/principals';
 import { createSandbox } from '../../sandbox/sandbox';
-import { startDoor } from '../../src/server/door';
+import { startHttpApi } from '../../src/server/http-api';
 import description from '../../schemas/openapi.json';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
 import { closeAfterAll } from '../support/closing';
@@ -43,9 +43,9 @@ interface Asked {
   headers?: Record<string, string>;
 }
 
-/** A real door, with real servers, a worker and a sandbox behind it. */
-export type DoorStage = Awaited<ReturnType<typeof openDoorStage>>;
-type DoorOptions = Pick<Parameters<typeof startDoor>[0], 'bounds' | 'pages' | 'provider'>;
+/** A real HTTP API, with real servers, a worker and a sandbox behind it. */
+export type HttpStage = Awaited<ReturnType<typeof openHttpStage>>;
+type HttpOptions = Pick<Parameters<typeof startHttpApi>[0], 'bounds' | 'pages' | 'provider'>;
 
 export const KAVERI = {
   name: 'Kaveri Softworks',
@@ -63,7 +63,7 @@ export const ZENITH: typeof KAVERI = {
   iec: '0388123459',
 };
 
-async function openDoorStage(more: Partial<WorkerSettings>) {
+async function openHttpStage(more: Partial<WorkerSettings>) {
   const [temporal, ledger, sandbox] = await Promise.all([
     devServer(),
     createTestDatabase(),
@@ -87,10 +87,10 @@ async function openDoorStage(more: Partial<WorkerSettings>) {
   };
   // As the HTTP API is installed: its login may do less than the owner, who makes principals here.
   const login = await createLogin(ledger, 'ebrc_serve');
-  const pool = createPool({ url: login.url, applicationName: 'ebrc-door' });
+  const pool = createPool({ url: login.url, applicationName: 'ebrc-http-api' });
   const address = { host: '127.0.0.1', port: 0 };
-  const another = (more: Partial<EbrcClientDependencies> = {}, options: DoorOptions = {}) =>
-    startDoor({
+  const another = (more: Partial<EbrcClientDependencies> = {}, options: HttpOptions = {}) =>
+    startHttpApi({
       deps: { ...deps, pool, ...more },
       logger,
       address,
@@ -99,33 +99,33 @@ async function openDoorStage(more: Partial<WorkerSettings>) {
       // The worker and the sandbox share the event loop of this process, and may block it.
       bounds: { eventLoopDelayMs: 0, ...options.bounds },
     });
-  const door = await another();
+  const httpApi = await another();
   let made = 0;
   type Named = { name?: string; exporters?: string[]; system?: boolean };
   const principal = async (roles: Role[], { name = `p${++made}`, ...more }: Named = {}): Promise<string> =>
     (await addPrincipal(deps, { name, roles, by: 'a test', ...more })).token;
   const everything = await principal(['viewer', 'maker', 'checker', 'admin'], { name: 'everything' });
   return {
-    url: door.url,
-    door,
+    url: httpApi.url,
+    httpApi,
     deps,
-    /** What the door has of the ledger. */
+    /** What the HTTP API has of the ledger. */
     pool,
     ledger,
     temporal,
     sandbox,
     worker,
-    /** What the door has logged. */
+    /** What the HTTP API has logged. */
     logs,
     /** A principal's token; a name is made where none is given. */
     principal,
-    /** Another door on the same servers. */
+    /** Another HTTP API on the same servers. */
     another,
     /** A request with the token of somebody who may everything, unless another is given; null: none. */
     ask: <T = Record<string, unknown>>(method: string, path: string, asked: Asked = {}): Promise<Reply<T>> =>
-      askDoor<T>(door.url, method, path, { token: everything, ...asked }),
+      askHttp<T>(httpApi.url, method, path, { token: everything, ...asked }),
     async close() {
-      await door.close();
+      await httpApi.close();
       await worker.close();
       await temporal.stop();
       await sandbox.close();
@@ -136,22 +136,22 @@ async function openDoorStage(more: Partial<WorkerSettings>) {
   };
 }
 
-/** One door for a whole test file. @param prepare before its first test, as for an exporter that is onboarded */
-export function useDoorStage(
-  prepare?: (stage: DoorStage) => Promise<unknown>,
+/** One HTTP API for a whole test file. @param prepare before its first test, as for an exporter that is onboarded */
+export function useHttpStage(
+  prepare?: (stage: HttpStage) => Promise<unknown>,
   settings: Partial<WorkerSettings> = {},
-): DoorStage {
-  const stage = {} as DoorStage;
+): HttpStage {
+  const stage = {} as HttpStage;
   beforeAll(async () => {
-    Object.assign(stage, await openDoorStage(settings));
+    Object.assign(stage, await openHttpStage(settings));
     await prepare?.(stage);
   }, 300_000);
   closeAfterAll(() => stage.close?.());
   return stage;
 }
 
-/** A request to a door, as a program in any language makes it. */
-export async function askDoor<T = Record<string, unknown>>(
+/** A request to an HTTP API, as a program in any language makes it. */
+export async function askHttp<T = Record<string, unknown>>(
   url: string,
   method: string,
   path: string,
@@ -207,8 +207,8 @@ export function watchedPool(
   });
 }
 
-/** Onboards an exporter of the sandbox through the door. @returns its id */
-export async function onboard(stage: DoorStage, exporter = KAVERI): Promise<string> {
+/** Onboards an exporter of the sandbox through the HTTP API. @returns its id */
+export async function onboard(stage: HttpStage, exporter = KAVERI): Promise<string> {
   const { email } = exporter;
   const started = await stage.ask<{ exporterId: string | null }>('POST', '/v1/exporters', { json: exporter });
   if (started.status !== 202) throw new Error(`onboarding: ${started.status} ${started.bytes.toString()}`);
@@ -222,7 +222,7 @@ export async function onboard(stage: DoorStage, exporter = KAVERI): Promise<stri
 }
 
 /** A push message of rows that map the exporter's own remittances, each with a document of its own. */
-export async function messageOf(stage: DoorStage, document: string, rows = 1, { email } = KAVERI) {
+export async function messageOf(stage: HttpStage, document: string, rows = 1, { email } = KAVERI) {
   type Irm = Record<'irmNumber' | 'irmAdCode' | 'irmIfscCode', string> &
     Record<'irmDt' | 'irmFCC' | 'irmPurposeCode' | 'irmRemitAmtFCC', string>;
   const { body } = await stage.ask<{ items: Irm[] }>('GET', `/v1/exporters/${email}/irms`);

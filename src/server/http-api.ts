@@ -8,7 +8,7 @@ import { createAuditTrail } from './access/audit';
 import { createGate, createTemporalWatch, type Gate } from './access/gate';
 import { createApp, type Bounds } from './app';
 import { LOAD_BOUNDS } from './http/load';
-import type { Door } from './http/route';
+import type { HttpApi } from './http/route';
 import { createFilingReader } from './views/filing';
 import { createFeedWatch, createFilingWatch } from './views/watch';
 import pino from 'pino';
@@ -26,7 +26,7 @@ const BOUNDS: Bounds = {
 const CLOSE_WITHIN_MS = 15_000;
 
 /** @throws Error if it cannot listen on the address */
-export async function startDoor(options: {
+export async function startHttpApi(options: {
   deps: EbrcClientDependencies;
   logger: Logger;
   address: ListenAddress;
@@ -44,8 +44,8 @@ export async function startDoor(options: {
   const gate = createGate({ pool, mode, audit }, createTemporalWatch(deps.temporal));
   const watch = createFilingWatch({ pool });
   const feed = createFeedWatch({ pool });
-  const door: Door = { deps, filings: createFilingReader(deps), watch, feed, isStopping: () => stopping };
-  const app = await createApp(door, { gate, logger, bounds, pages, provider });
+  const httpApi: HttpApi = { deps, filings: createFilingReader(deps), watch, feed, isStopping: () => stopping };
+  const app = await createApp(httpApi, { gate, logger, bounds, pages, provider });
   await app.listen({ host: address.host, port: address.port });
   app.server.maxConnections = bounds.connections;
   const { port } = app.server.address() as AddressInfo;
@@ -69,8 +69,8 @@ export async function startDoor(options: {
 /** The OpenAPI 3.1 description of the HTTP API, for schemas/openapi.json. No server is needed. */
 export async function describeApi(): Promise<string> {
   // Stubs, because they are not used before a request arrives.
-  const [door, gate] = [{ deps: {} } as Door, {} as Gate];
-  const app = await createApp(door, { gate, logger: pino({ level: 'silent' }), bounds: BOUNDS });
+  const [httpApi, gate] = [{ deps: {} } as HttpApi, {} as Gate];
+  const app = await createApp(httpApi, { gate, logger: pino({ level: 'silent' }), bounds: BOUNDS });
   await app.ready();
   const description = app.swagger();
   await app.close();

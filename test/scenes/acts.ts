@@ -1,4 +1,4 @@
-/** What persons, operators and the passing of time do to a filing, beside the stage's own doors. */
+/** What persons, operators and the passing of time do to a filing, beside what the stage itself does. */
 import { randomUUID } from 'node:crypto';
 import { filingDateInKolkata } from '../../src/domain/dates';
 import type { Mapping } from '../../src/domain/filing/mapping';

@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import pino from 'pino';
 import { Pool } from 'undici';
-import { openDoors } from '../chaos/doors';
+import { openHttpApis } from '../chaos/http-apis';
 import { filingSettings, loadConfig } from '../src/config/config';
 import { createDocumentStore } from '../src/documents/document-store';
 import { forEachLimited } from '../src/domain/values';
-import { startDoor } from '../src/server/door';
+import { startHttpApi } from '../src/server/http-api';
 import { cpuTimes, residentMb } from './support/process-cost';
 import { standInCrowd } from './support/crowd';
 import { openFilingBench } from './support/filing-bench';
@@ -29,18 +29,18 @@ const STEADY_S = 20;
 const WAITING = 200;
 const WATCHED_S = 10;
 const CROWDED_S = 15;
-/** Connections to PostgreSQL of one door (`ebrc serve`). */
-const DOOR_POOL = 10;
+/** Connections to PostgreSQL of one HTTP API (`ebrc serve`). */
+const HTTP_API_POOL = 10;
 const TARGETS = { readRatio: 3, fileRatio: 1.3, memoryMb: 200, looksASecond: 1.2, crowd: 9_900, crowdedMb: 512 };
 
 type Bench = Awaited<ReturnType<typeof openFilingBench>>;
-/** A door in this process, whose statements can be seen. */
-function openOwnDoor({ stage }: Bench) {
+/** An HTTP API in this process, whose statements can be seen. */
+function openOwnHttpApi({ stage }: Bench) {
   const documents = createDocumentStore({ root: stage.documentsRoot });
   const settings = filingSettings(loadConfig({}, { need: ['tuning', 'filing'] }));
   const named = { mode: 'test' as const, taskQueue: 'ebrc', settings };
   const deps = { pool: stage.pool, temporal: stage.temporal, documents, ...named };
-  return startDoor({ deps, logger: pino({ level: 'silent' }), address: { host: '127.0.0.1', port: 0 } });
+  return startHttpApi({ deps, logger: pino({ level: 'silent' }), address: { host: '127.0.0.1', port: 0 } });
 }
 
 function callerOf(url: string, token: string, connections: number) {
@@ -83,24 +83,24 @@ async function filedBoth({ next, stage }: Bench, { ask }: ReturnType<typeof call
 
 /** In turns. @returns how many a second */
 async function readBoth({ stage }: Bench, { ask }: ReturnType<typeof callerOf>, statements: readonly Statement[]) {
-  const own = new pg.Pool({ connectionString: stage.databaseUrl, max: DOOR_POOL });
+  const own = new pg.Pool({ connectionString: stage.databaseUrl, max: HTTP_API_POOL });
   const [token, filing, ...rest] = statements as [Statement, Statement, ...Statement[]];
   const alone = async () => {
     await own.query(...token);
     await own.query(...filing);
     await Promise.all(rest.map((statement) => own.query(...statement)));
   };
-  const throughTheDoor = () => ask('GET', '/BENCH-1');
+  const throughHttpApi = () => ask('GET', '/BENCH-1');
   const rateOf = async (work: () => Promise<unknown>) =>
     (READS * 1_000) /
     (await inMs(() => forEachLimited([...Array(READS).keys()], CONNECTIONS, async () => void (await work()))));
   try {
     await rateOf(alone);
-    await rateOf(throughTheDoor);
+    await rateOf(throughHttpApi);
     const rounds = [];
     for (let round = 0; round < 3; round += 1)
-      rounds.push({ alone: await rateOf(alone), door: await rateOf(throughTheDoor) });
-    return { alone: median(rounds.map((one) => one.alone)), door: median(rounds.map((one) => one.door)) };
+      rounds.push({ alone: await rateOf(alone), httpApi: await rateOf(throughHttpApi) });
+    return { alone: median(rounds.map((one) => one.alone)), httpApi: median(rounds.map((one) => one.httpApi)) };
   } finally {
     await own.end();
   }
@@ -112,7 +112,7 @@ async function readSteadily({ stage }: Bench, { ask }: ReturnType<typeof callerO
   const times: number[] = [];
   const reads: Promise<void>[] = [];
   let mostMb = 0;
-  const cpu = () => cpuTimes({ door: pid, PostgreSQL: stage.postgresPid });
+  const cpu = () => cpuTimes({ httpApi: pid, PostgreSQL: stage.postgresPid });
   const before = cpu();
   const from = performance.now();
   for (let due = 0; due < READS_A_SECOND * STEADY_S;) {
@@ -126,10 +126,10 @@ async function readSteadily({ stage }: Bench, { ask }: ReturnType<typeof callerO
   await Promise.all(reads);
   const rate = (reads.length * 1_000) / (performance.now() - from);
   const after = cpu();
-  const cpuMs = (part: 'door' | 'PostgreSQL') => ((after?.[part] ?? NaN) - (before?.[part] ?? NaN)) / reads.length;
+  const cpuMs = (part: 'httpApi' | 'PostgreSQL') => ((after?.[part] ?? NaN) - (before?.[part] ?? NaN)) / reads.length;
   return {
     rate,
-    door: cpuMs('door'),
+    httpApi: cpuMs('httpApi'),
     postgres: cpuMs('PostgreSQL'),
     medianMs: median(times),
     worstMs: times.at(-1) ?? NaN,
@@ -145,7 +145,7 @@ async function waitTogether(url: string, token: string): Promise<number> {
   );
   for (const wait of waits) wait.catch(() => undefined);
   await sleep(3_000);
-  // What the door's own audit trail writes is no look at a filing.
+  // What the HTTP API's own audit trail writes is no look at a filing.
   const looks = (await statementsOf(() => sleep(WATCHED_S * 1_000))).filter((one) => /FROM filings/u.test(textOf(one)));
   await caller.close();
   return looks.length / WATCHED_S;
@@ -155,13 +155,13 @@ async function main(): Promise<void> {
   quietRuntime();
   const bench = await openFilingBench({ ackDelayMs: 24 * 3_600_000, variables: { EBRC_POLL_FIRST: '1h' } });
   try {
-    const doors = await openDoors(bench.stage, 1);
-    const { urls, token, processes } = doors;
+    const httpApis = await openHttpApis(bench.stage, 1);
+    const { urls, token, processes } = httpApis;
     const caller = callerOf(urls[0]!, token, CONNECTIONS);
     const pid = processes.pids()[0]!;
     const atStart = residentMb(pid);
     const filed = await filedBoth(bench, caller);
-    const own = await openOwnDoor(bench);
+    const own = await openOwnHttpApi(bench);
     const ownCaller = callerOf(own.url, token, 1);
     await ownCaller.ask('GET', '/BENCH-1');
     const statements = await statementsOf(() => ownCaller.ask('GET', '/BENCH-1'));
@@ -177,18 +177,18 @@ async function main(): Promise<void> {
     await own.close();
     await caller.close();
     await processes.stop();
-    const [readRatio, fileRatio] = [read.alone / read.door, filed.over / filed.typed];
+    const [readRatio, fileRatio] = [read.alone / read.httpApi, filed.over / filed.typed];
     const value = (number: number, digits = 0) => ({ value: Number(number.toFixed(digits)) });
     const figures = {
       [`${statements.length} statements by pg alone, ${CONNECTIONS} at once (a second)`]: value(read.alone),
-      [`GET /filings/{ref}, ${CONNECTIONS} at once (a second)`]: value(read.door),
+      [`GET /filings/{ref}, ${CONNECTIONS} at once (a second)`]: value(read.httpApi),
       'typed client: a filing of one row (ms)': value(filed.typed, 1),
       'POST /filings: a filing of one row (ms)': value(filed.over, 1),
       'memory at the start (MB)': value(atStart),
       'reads a second, paced': value(steady.rate),
       '… median (ms)': value(steady.medianMs, 1),
       '… longest (ms)': value(steady.worstMs),
-      '… CPU of one, door (ms)': value(steady.door, 2),
+      '… CPU of one, HTTP API (ms)': value(steady.httpApi, 2),
       '… CPU of one, PostgreSQL (ms)': value(steady.postgres, 2),
       '… most memory (MB)': value(steady.mostMb),
       [`looks at the ledger a second, ${WAITING} waiting`]: value(looks, 2),
@@ -197,7 +197,7 @@ async function main(): Promise<void> {
       '… longest (ms)  ': value(crowd.times.at(-1) ?? NaN),
       '… most memory (MB)  ': value(crowdedMb),
     };
-    report('door', figures, [
+    report('http-api', figures, [
       {
         goal: `GET at most ${TARGETS.readRatio} times pg alone (${readRatio.toFixed(2)})`,
         met: readRatio <= TARGETS.readRatio,

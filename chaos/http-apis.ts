@@ -9,13 +9,13 @@ import { startWorkers, type Workers } from './workers';
 
 const ANSWER_WITHIN_MS = 30_000;
 
-export interface Doors {
+export interface HttpApis {
   urls: string[];
   /** Of a principal that may read and file. */
   token: string;
   processes: Workers;
   caller: Caller;
-  /** Every filing that was answered stands in the ledger, and no answer was an error of the door. */
+  /** Every filing that was answered stands in the ledger, and no answer was an error of the HTTP API. */
   judge(): Promise<Verdict>;
 }
 
@@ -24,7 +24,7 @@ interface Answer {
   body: { filingId: string; state: string; detail?: string };
 }
 
-export async function openDoors(stage: Stage, size = 2): Promise<Doors> {
+export async function openHttpApis(stage: Stage, size = 2): Promise<HttpApis> {
   const ports = await Promise.all(Array.from({ length: size }, freePort));
   const urls = ports.map((port) => `http://127.0.0.1:${port}`);
   const principal = ['principals', 'add', 'chaos', '--system', '--role', 'maker', '--json'];
@@ -34,7 +34,7 @@ export async function openDoors(stage: Stage, size = 2): Promise<Doors> {
     env: stage.childEnv,
     envOf: (nth) => ({ EBRC_HTTP: `127.0.0.1:${ports[nth]}` }),
     folder: stage.folder,
-    name: 'door',
+    name: 'http-api',
     program: COMMAND_LINE,
     args: ['serve'],
   });

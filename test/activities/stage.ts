@@ -28,7 +28,7 @@ interface ActivityRun<R> {
   cancel(): void;
 }
 
-export interface ActivityDoor {
+export interface ActivityStage {
   deps: Deps;
   logs: string[];
   /** Begins an activity as a worker would; `info` replaces parts of its context. */
@@ -53,12 +53,12 @@ export interface ActivityDoor {
 }
 
 /** @param adjust replaces dependencies before the activities are made of them */
-export async function openDoor(
+export async function openActivities(
   ledger: TestDatabase,
   api: FilingApi,
   adjust: (deps: Deps) => Deps = (deps) => deps,
-): Promise<ActivityDoor> {
-  const documents = await mkdtemp(join(tmpdir(), 'ebrc-door-'));
+): Promise<ActivityStage> {
+  const documents = await mkdtemp(join(tmpdir(), 'ebrc-activities-'));
   const logs: string[] = [];
   const logger = pino({ level: 'trace' }, { write: (line: string) => void logs.push(line) });
   const deps = adjust({
@@ -90,7 +90,7 @@ export async function openDoor(
   await deps.vault.publish(ledger.pool, 'test');
   const activities = createActivities(deps);
 
-  const begin: ActivityDoor['begin'] = (name, args, info = {}) => {
+  const begin: ActivityStage['begin'] = (name, args, info = {}) => {
     const surroundings = new MockActivityEnvironment(
       {
         activityType: name,
@@ -109,7 +109,7 @@ export async function openDoor(
     const activity = activities[name] as (input: unknown) => Promise<never>;
     return { outcome: surroundings.run(activity, args), heartbeats, cancel: () => surroundings.cancel() };
   };
-  const run: ActivityDoor['run'] = (name, args, info) => begin(name, args, info).outcome;
+  const run: ActivityStage['run'] = (name, args, info) => begin(name, args, info).outcome;
 
   return {
     deps,
