@@ -74,7 +74,7 @@ async function startProxy(folder: string) {
   };
 
   const ca = readFileSync(authority.certificate);
-  const ask = (path: string, { headers = {}, body = '' as string | Buffer } = {}) =>
+  const ask = (path: string, { headers = {}, body = '' } = {}) =>
     new Promise<number>((resolve, reject) => {
       const options = { host: '127.0.0.1', port, servername: 'ebrc.example', ca, path, method: 'POST', headers };
       const asked = request(options, (answer) => {
