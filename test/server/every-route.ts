@@ -35,7 +35,7 @@ const NAMES: Names = {
   email: 'other@x.example',
   filing: 'NONE',
   number: 'EBRC1',
-  id: '1',
+  id: '0A0A0A0A0A0A0A0A',
   webhook: 'aaaaaaaa-0000-4000-8000-000000000009',
 };
 
