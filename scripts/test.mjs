@@ -42,6 +42,7 @@ const LONG = [
   'test/scenes/clocks.test.ts',
   'test/scenes/credentials.test.ts',
   'test/scenes/operators.test.ts',
+  'test/scenes/races.test.ts',
   'test/scenes/status-lists.test.ts',
   'test/server/examples.test.ts',
   'test/server/pages/file.test.ts',

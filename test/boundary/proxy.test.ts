@@ -74,7 +74,10 @@ async function startProxy(folder: string) {
   };
 
   const ca = readFileSync(authority.certificate);
-  const ask = (path: string, { headers = {}, body = '' } = {}) =>
+  const ask = (
+    path: string,
+    { headers = {}, body = '' }: { headers?: Record<string, string>; body?: string | Buffer } = {},
+  ) =>
     new Promise<number>((resolve, reject) => {
       const options = { host: '127.0.0.1', port, servername: 'ebrc.example', ca, path, method: 'POST', headers };
       const asked = request(options, (answer) => {

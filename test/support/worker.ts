@@ -203,16 +203,20 @@ export async function wakeQuietly(env: TestStage, workflowId: string, wake: () =
   }
 }
 
-/** Waits until no workflow task is under way and workers have taken every call that is due. */
+/** Waits until a run has come to rest: workers have every call that is due, and its history grows no more. */
 async function untilTaken(temporal: Client, workflowId: string): Promise<void> {
   const run = temporal.workflow.getHandle(workflowId);
+  let seen = -1;
   const isTaken = async () => {
     const { raw } = await run.describe();
-    if ((raw.pendingActivities ?? []).some(({ state, attempt }) => Number(state) !== STARTED && attempt === 1))
-      return false;
-    const { workflowTaskScheduledEventAttributes, workflowTaskStartedEventAttributes } =
-      (await run.fetchHistory()).events?.at(-1) ?? {};
-    return !workflowTaskScheduledEventAttributes && !workflowTaskStartedEventAttributes;
+    const waiting = (raw.pendingActivities ?? []).some(
+      ({ state, attempt }) => Number(state) !== STARTED && attempt === 1,
+    );
+    const events = (await run.fetchHistory()).events ?? [];
+    const { workflowTaskScheduledEventAttributes, workflowTaskStartedEventAttributes } = events.at(-1) ?? {};
+    const isSame = events.length === seen;
+    seen = events.length;
+    return isSame && !waiting && !workflowTaskScheduledEventAttributes && !workflowTaskStartedEventAttributes;
   };
   // A run that is not there, or is held up, is woken all the same.
   await eventually(isTaken, 5_000).catch(() => undefined);
