@@ -113,28 +113,30 @@ export async function noteHealed(db: Queryable, key: FindingKey, healed: string)
   );
 }
 
-/** SQL: the columns of a finding for who sees these exporters; of another client of the company it names no filing. */
+/** SQL: the columns of a finding for who sees these exporters (lower-cased ids; null: all). */
 const COLUMNS = (exporters: string) => `finding_id AS id, kind, exporter_id AS "exporterId",
   (SELECT name FROM exporters e WHERE e.exporter_id = findings.exporter_id) AS "exporterName", ebrc_number AS "eBRCNumber",
-  CASE WHEN ${isOwn(exporters)} THEN filing_id END AS "filingId", source_row AS row, irm_number AS "irmNumber",
-  CASE WHEN ${isOwn(exporters)} THEN ours END AS ours, theirs, amount::text AS amount, currency,
-  CASE WHEN filing_id IS NULL OR ${isOwn(exporters)} THEN coalesce(reason, text) END AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
+  filing_id AS "filingId", source_row AS row, irm_number AS "irmNumber", ours, theirs, amount::text AS amount, currency,
+  coalesce(reason, text) AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
   ${ISO('first_seen_at')} AS "firstSeenAt", ${ISO('last_seen_at')} AS "lastSeenAt", ${ISO('closed_at')} AS "closedAt", healed,
   ${ISO('acknowledged_at')} AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note,
   kind = 'outcome_unknown' AND EXISTS (SELECT FROM filings l WHERE l.filing_id = findings.filing_id AND l.closed_at IS NULL
-    AND NOT l.asked) AS "gathering"`;
+    AND NOT l.asked) AS "gathering",
+  ${exporters}::text[] IS NULL OR exporter_id IS NULL OR lower(exporter_id) = ANY(${exporters}) AS "isOwn"`;
 
-/** SQL: whether a finding is of no exporter, or of one of these (lower-cased ids; null: all). */
-const isOwn = (ids: string) => `(${ids}::text[] IS NULL OR exporter_id IS NULL OR lower(exporter_id) = ANY(${ids}))`;
-
-/** `gathering`: evidence of an unknown outcome is gathered, and nobody is asked yet. */
-type StoredFinding = Omit<FindingView, 'advice'> & { gathering: boolean };
+/**
+ * `gathering`: evidence of an unknown outcome is gathered, and nobody is asked yet. `isOwn`: it is of no exporter, or
+ * of one that the reader sees; otherwise it is of another client of the company.
+ */
+type StoredFinding = Omit<FindingView, 'advice'> & { gathering: boolean; isOwn: boolean };
 
 const GATHERING =
   'Evidence of whether it was filed is gathered: nothing has to be done yet. If it is not conclusive, a person is asked.';
 
-const viewOf = ({ gathering, ...row }: StoredFinding): FindingView => ({
+/** Of another client of the company it names no filing. */
+const viewOf = ({ gathering, isOwn, ...row }: StoredFinding): FindingView => ({
   ...row,
+  ...(!isOwn && { filingId: null, ours: null, reason: row.filingId === null ? row.reason : null }),
   advice: gathering ? GATHERING : adviceOfKind(row.kind),
 });
 
