@@ -1,5 +1,6 @@
 /** Brings into a ledger that went back what Temporal knows of its filings, and says that work may go on. */
 import type pg from 'pg';
+import { mayBeFiled } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
 import { insertUnknown, readAttempts } from './attempts/attempts';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './filings/lock';
@@ -41,7 +42,7 @@ export async function restoreSends(
     const attempts = await readAttempts(client, known.filingId);
     const request = await freeRequest(client, filing, known.requestId);
     if (known.requestId !== null && request === null) return 'there';
-    const maybe = attempts.find(({ verdict }) => ['sending', 'unknown', 'accepted'].includes(verdict));
+    const maybe = attempts.find(mayBeFiled);
     if (known.abandoned && attempts.length === 0) return abandon(client, filing);
     if (maybe && (request === null || maybe.requestId !== null)) return 'there';
     const n = maybe?.number ?? (attempts.at(-1)?.number ?? 0) + 1;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { FIELD_VALUES } from '../api/schemas/filings';
 import { BULK_COLUMNS, UPLOAD_TYPES } from '../domain/rules/columns';
 import * as contracts from '../domain/contracts';
-import * as updates from '../domain/contracts';
 import { dailyReportInput, dailyReportResult, reconcileInput, reconcileResult } from '../domain/report-contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
@@ -48,8 +47,8 @@ const CONTRACTS = {
   'extractDocument.result': { schema: extractDocumentResult, io: 'output' },
   'fileRemittances.input': { schema: contracts.fileInput, io: 'input' },
   'fileRemittances.result': { schema: contracts.filingResult, io: 'output' },
-  'onboardExporter.refusal': { schema: updates.refusalDetails, io: 'output' },
-  'onboardExporter.submitCredentials': { schema: updates.submitCredentialsArgs, io: 'input' },
+  'onboardExporter.refusal': { schema: contracts.refusalDetails, io: 'output' },
+  'onboardExporter.submitCredentials': { schema: contracts.submitCredentialsArgs, io: 'input' },
   pushMessage: { schema: pushMessage, io: 'input' },
 } as const;
 

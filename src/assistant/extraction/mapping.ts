@@ -96,14 +96,14 @@ export function mapDocument(
 } {
   const fields: Record<string, readonly [Converter, readonly string[]]> = DOCUMENT_FIELDS[kind];
   const given: Record<string, readonly string[] | undefined> = mapping[kind] ?? {};
-  const read = (field: string, [as, usual]: readonly [Converter, readonly string[]]) =>
-    valuesOf(data, given[field] ?? usual, as);
-  // The currency next to the amount that was used, because other amounts may have other currencies.
-  const [amount] = read('value', DOCUMENT_FIELDS[kind].value);
-  const beside = given['currency'] || !amount?.inside ? [] : [memberOf(amount.inside, CURRENCY_MEMBERS)];
-  const explained = Object.entries(fields).map(([name, usual]): Explained => {
-    const nested = name === 'currency' ? beside.flatMap((found) => (found ? valueOf(found, 'currency') : [])) : [];
-    const found = [...nested, ...read(name, usual)];
+  const all = new Map(
+    Object.entries(fields).map(([name, [as, usual]]) => [name, valuesOf(data, given[name] ?? usual, as)]),
+  );
+  // The currency next to the amount that was used comes first, because other amounts may have other currencies.
+  const amount = all.get('value')?.[0];
+  const beside = given['currency'] || !amount?.inside ? null : memberOf(amount.inside, CURRENCY_MEMBERS);
+  if (beside) all.set('currency', [...valueOf(beside, 'currency'), ...(all.get('currency') ?? [])]);
+  const explained = [...all].map(([name, found]): Explained => {
     const value = LISTS.has(name) ? [...new Set(found.map((one) => one.value))] : found[0]?.value;
     return {
       field: name as DocumentField,

@@ -44,6 +44,9 @@ export const evidenceEntry = (kind: EvidenceKind, subject: string, text: string)
   text,
 });
 
+/** How long a reading is fresh. */
+export const FRESH_MS = HOUR_MS;
+
 export const NO_READING = evidenceName('reading', 'none');
 
 /** Readings of certificates as of `now`, in epoch ms: the last whole one, and since when they fail. */
@@ -55,9 +58,9 @@ export interface CertificatesRead {
   now: number;
 }
 
-/** The certificates were not read whole within the hour, or not since they have to be. */
+/** The certificates were not read whole lately, or not since they have to be. */
 export const isUnread = ({ wholeAt, readAfter, now }: Omit<CertificatesRead, 'failingSince'>): boolean =>
-  wholeAt === null || wholeAt < Math.max(now - HOUR_MS, readAfter ?? 0);
+  wholeAt === null || wholeAt < Math.max(now - FRESH_MS, readAfter ?? 0);
 
 /** They could not be read whole for a settle time, so that persons decide. */
 export const isUnreadable = (read: CertificatesRead, settleMs: number): boolean =>

@@ -1,12 +1,11 @@
 /** The whole story of a filing: what its run does next, by what is known. Pure; read it from top to bottom. */
 import { HOUR_MS, MINUTE_MS } from '../dates';
 import { counted } from '../text';
-import { isUnread, isUnreadable, NO_READING } from './evidence';
+import { FRESH_MS, isUnread, isUnreadable, NO_READING } from './evidence';
 import type { AttemptFacts, Decided, Facts, Next } from './facts';
 import { endOf, type FilingState } from './states';
 
-/** How long a reading is fresh, and how long it is waited for one that is under way. */
-const FRESH_MS = HOUR_MS;
+/** How long it is waited for a reading that is under way. */
 const UNDER_WAY_MS = 30_000;
 /** Waits look again at least this often, so that a lost poke costs time and not truth. */
 const LOOK_AGAIN_MS = 15 * MINUTE_MS;

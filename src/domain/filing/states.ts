@@ -36,6 +36,9 @@ export type Verdict = 'sending' | 'unknown' | 'accepted' | 'refused' | 'not_sent
 /** Verdicts of an attempt that may have arrived at the service. */
 export const MAYBE_FILED: readonly Verdict[] = ['sending', 'unknown', 'accepted'];
 
+/** Whether an attempt may have arrived at the service. */
+export const mayBeFiled = ({ verdict }: { verdict: Verdict }): boolean => MAYBE_FILED.includes(verdict);
+
 /** The end state by a filing's rows; null while one is planned or sent. */
 export function endOf(rows: Record<RowState, number>): FilingState | null {
   if (rows.planned + rows.sent > 0) return null;

@@ -1,6 +1,6 @@
 /** The sender's own result: the verdict that it proves, and what follows for the rows. */
 import { speaksOfDuplicate } from '../../domain/filing/evidence';
-import type { Verdict } from '../../domain/filing/states';
+import { mayBeFiled, type Verdict } from '../../domain/filing/states';
 import { verdictOf } from '../../domain/filing/verdicts';
 import { sameId } from '../../domain/identity';
 import type { Mode } from '../../domain/names';
@@ -100,9 +100,7 @@ async function learnLate(client: Queryable, filing: LockedFiling, n: number): Pr
   const { request = null, answer = null } = rows[0] ?? {};
   if (request === null && !answer?.texts.some(speaksOfDuplicate)) return;
   const what = request === null ? 'was answered as a duplicate' : `was accepted as request ${request}`;
-  const other = (await readAttempts(client, filingId)).find(
-    ({ number, verdict }) => number !== n && ['sending', 'unknown', 'accepted'].includes(verdict),
-  );
+  const other = (await readAttempts(client, filingId)).find((each) => each.number !== n && mayBeFiled(each));
   if (other) {
     const text = `Attempt ${n} ${what} after all, and attempt ${other.number} may have been filed too. Compare its certificates with the portal.`;
     const about = { mode, iec, exporterId, filingId, text };

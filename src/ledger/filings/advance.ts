@@ -6,12 +6,12 @@ import type pg from 'pg';
 import { DAY_MS } from '../../domain/dates';
 import type { Decided, LedgerTime, Next, Told } from '../../domain/filing/facts';
 import { nextStep } from '../../domain/filing/next-step';
-import type { FilingState } from '../../domain/filing/states';
+import { mayBeFiled, type FilingState } from '../../domain/filing/states';
 import { hasErrors } from '../../domain/rules/finding';
 import { withTransaction } from '../pool';
 import { doubtLedger, readLedgerTime } from '../time';
 import { assignIec } from './check';
-import { insertUnknown, noteSilent, readAttempts, type AttemptRow } from '../attempts/attempts';
+import { insertUnknown, noteSilent, readAttempts } from '../attempts/attempts';
 import { carryOutDecisions } from '../decisions/decisions';
 import { readFacts, type DecidingSettings } from './facts';
 import { applyRecords } from '../attempts/follow';
@@ -163,8 +163,6 @@ async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking:
 
 const isOfAnotherRun = (filing: LockedFiling, { run, continues }: Asking): boolean =>
   filing.run !== null && filing.run !== run && filing.run !== continues;
-
-const mayBeFiled = ({ verdict }: AttemptRow): boolean => ['sending', 'unknown', 'accepted'].includes(verdict);
 
 /**
  * The run and epoch of the last move. A run that was never told to send does not take over another epoch's filing of
