@@ -73,13 +73,8 @@ async function answer(lab: Lab, played: Played, filing: Open): Promise<boolean> 
     if (found) free.set(row.row, found);
   }
   const named = [...free].map(([row, { eBRCNumber }]) => ({ row, eBRCNumber }));
-  if (named.length > 0) {
-    for (const by of [0, 1]) await say(lab, played, { reference, kind: 'certificate', by, certificates: named });
-  } else if (filing.state === 'awaiting_approval') {
-    for (const by of [0, 1]) await say(lab, played, { reference, kind: 'approve', by });
-  } else {
-    for (const by of [0, 1]) await say(lab, played, { reference, kind: 'not filed', by });
-  }
+  const kind = named.length > 0 ? 'certificate' : filing.state === 'awaiting_approval' ? 'approve' : 'not filed';
+  for (const by of lab.people.keys()) await say(lab, played, { reference, kind, by, certificates: named });
   return true;
 }
 
@@ -91,7 +86,7 @@ export async function clearAway({ stage }: Lab, { company }: Played): Promise<vo
   const { rows } = await stage.pool.query<{ id: string }>(
     `WITH open AS (
        UPDATE filings SET state = 'abandoned', attention = NULL, asked = false, due_at = NULL, pause = NULL
-        WHERE exporter_id = $1 AND state NOT IN ('certified', 'partly_certified', 'rejected', 'needs_correction', 'abandoned')
+        WHERE exporter_id = $1 AND closed_at IS NULL
        RETURNING filing_id, workflow_id),
      freed AS (UPDATE filing_rows SET state = 'released' WHERE filing_id IN (SELECT filing_id FROM open) AND state IN ('planned', 'sent')),
      over AS (UPDATE attempts SET ended_at = clock_timestamp(), verdict = CASE WHEN verdict IN ('sending', 'unknown') THEN 'not_filed' ELSE verdict END

@@ -116,9 +116,7 @@ export async function operate(lab: Lab, played: Played, step: Extract<Step, { fi
     case 'abandon':
       return patiently(() => people[0].abandon(reference, { by: 'ravi', note: 'adversary' }));
     case 'approve':
-      return Promise.all(
-        people.map((_one, by) => patiently(() => say(lab, played, { reference, kind: 'approve', by }))),
-      );
+      return sayAll(lab, played, people.length, { reference, kind: 'approve' });
     case 'filed': {
       const requestId = await requestOf(lab, played, step.request);
       return patiently(() => people[0].resolve(reference, { as: 'filed', by: 'ravi', note: 'adversary', requestId }));
@@ -127,23 +125,10 @@ export async function operate(lab: Lab, played: Played, step: Extract<Step, { fi
       const certificates = [
         { row: 1, eBRCNumber: (await lab.account(company)).certificates.at(-1)?.eBRCNumber ?? 'EB0' },
       ];
-      const words = Array.from({ length: step.persons }, (_one, by) => ({
-        reference,
-        kind: 'certificate' as const,
-        by,
-        certificates,
-      }));
-      return Promise.all(words.map((word) => patiently(() => say(lab, played, word))));
+      return sayAll(lab, played, step.persons, { reference, kind: 'certificate', certificates });
     }
-    case 'not filed': {
-      const words = Array.from({ length: step.persons }, (_one, by) => ({
-        reference,
-        kind: 'not filed' as const,
-        by,
-        ends: step.ends,
-      }));
-      return Promise.all(words.map((word) => patiently(() => say(lab, played, word))));
-    }
+    case 'not filed':
+      return sayAll(lab, played, step.persons, { reference, kind: 'not filed', ends: step.ends });
   }
 }
 
@@ -151,6 +136,10 @@ type Word = Pick<Said, 'reference' | 'kind' | 'by'> & {
   ends?: boolean;
   certificates?: { row: number; eBRCNumber: string }[];
 };
+
+/** So many persons say the same, beside each other. */
+const sayAll = (lab: Lab, played: Played, persons: number, word: Omit<Word, 'by'>): Promise<unknown> =>
+  Promise.all(Array.from({ length: persons }, (_one, by) => patiently(() => say(lab, played, { ...word, by }))));
 
 /** A person looks at a filing and decides. @throws Error where the ledger refuses that */
 export async function say({ people }: Pick<Lab, 'people'>, played: Played, word: Word): Promise<void> {
@@ -197,8 +186,7 @@ async function fileAgain(
     madeBy: 'asha',
     allowDuplicate,
   });
-  if (permitted)
-    await Promise.all([0, 1].map((by) => patiently(() => say(lab, played, { reference, kind: 'approve', by }))));
+  if (permitted) await sayAll(lab, played, lab.people.length, { reference, kind: 'approve' });
 }
 
 async function correct({ stage }: Lab, played: Played, { filing, change }: Extract<Step, { do: 'correct' }>) {

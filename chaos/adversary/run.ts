@@ -57,11 +57,11 @@ async function main(): Promise<void> {
   try {
     await playAll(plans, flags.atOnce, async (plan) => {
       if (Date.now() - began > flags.minutes * 60_000) return;
-      const { problems, story } = await tryPlan(lab, plan);
+      const { problems, story, refused } = await tryPlan(lab, plan);
       played += 1;
       if (problems.length > 0) broken.push({ seed: plan.seed, problems, plan });
       say(`plan ${plan.seed ?? ''}: ${problems.join('; ') || 'kept every promise'} (${story})`);
-      if (flags.plan !== undefined) say(lastRefused.join('\n'));
+      if (flags.plan !== undefined) say(refused.join('\n'));
     });
     if (flags.shrink) for (const each of broken) each.plan = await shrunk(lab, each.plan, flags.atOnce, say);
     say(await figuresOf(lab));
@@ -88,24 +88,16 @@ async function plansOf({ plans, seed, plan }: Flags, once: boolean): Promise<Pla
 async function playAll(plans: readonly Plan[], atOnce: number, work: (plan: Plan) => Promise<void>): Promise<void> {
   for (let from = 0; from < plans.length; from += BATCH) {
     const batch = plans.slice(from, from + BATCH);
-    await forEachLimited(
-      batch.filter((plan) => !plan.steps.some(isForAll)),
-      atOnce,
-      work,
-    );
-    await forEachLimited(
-      batch.filter((plan) => plan.steps.some(isForAll)),
-      1,
-      work,
-    );
+    for (const isAlone of [false, true]) {
+      const some = batch.filter((plan) => plan.steps.some(isForAll) === isAlone);
+      await forEachLimited(some, isAlone ? 1 : atOnce, work);
+    }
   }
 }
 const BATCH = 40;
 
-let lastRefused: string[] = [];
-
-/** @returns the promises that the plan broke, and how its filings stand */
-async function tryPlan(lab: Lab, plan: Plan): Promise<{ problems: string[]; story: string }> {
+/** @returns the promises that the plan broke, how its filings stand, and the steps that were refused */
+async function tryPlan(lab: Lab, plan: Plan): Promise<{ problems: string[]; story: string; refused: string[] }> {
   const { workers } = lab;
   const known = workers.problems.length;
   try {
@@ -113,13 +105,12 @@ async function tryPlan(lab: Lab, plan: Plan): Promise<{ problems: string[]; stor
     const filings = await close(lab, played);
     const problems = await judge(lab, played, filings);
     await clearAway(lab, played);
-    lastRefused = played.refused;
     const states = filings.map(({ state }) => state).join(', ');
     const story = `${states}; ${played.said.length} decisions`;
-    return { problems: [...problems, ...workers.problems.slice(known)], story };
+    return { problems: [...problems, ...workers.problems.slice(known)], story, refused: played.refused };
   } catch (error) {
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { problems: [`given up: ${why}`], story: '' };
+    return { problems: [`given up: ${why}`], story: '', refused: [] };
   }
 }
 
