@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Finding } from '../src/domain/rules/finding';
 import type { EbrcClient } from '../src/starter/client';
 import { RefusedError, UsageError } from '../src/starter/errors';
 import type { PlannedExporter, PlannedFiling } from './plan';
@@ -38,6 +39,8 @@ export const callerOf = (client: EbrcClient): Caller => ({
     try {
       const request = { source: { message }, exporter: exporter.email, reference, channel, madeBy: 'chaos' };
       const { filing } = await client.file(request);
+      if (filing.state === 'refused')
+        return { refused: (filing.errors as Finding[]).map(({ message }) => message).join(' ') };
       return { filingId: filing.filingId, state: filing.state };
     } catch (error) {
       if (error instanceof RefusedError || error instanceof UsageError) return { refused: error.message };

@@ -126,7 +126,8 @@ export function mappingOf(row: { serialNo: number; irm: number; document: string
     sbCumInvoiceDate: INVOICED_ON,
     portCode: 'INBLR4',
     billNo: row.document,
-    sbCumInvoiceValueinFCC: row.amount,
+    // Its twin maps the same amount of it: a document is refused once more than its value is mapped.
+    sbCumInvoiceValueinFCC: row.amount * 2,
     mappedIRMAmountFCC: row.amount,
   });
 }

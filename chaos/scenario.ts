@@ -189,9 +189,18 @@ async function fileWhileDisrupted({
         signal: repeating.signal,
       })
     : Promise.resolve(0);
+  let expected = Infinity;
+  const allFiled = fileAll(caller, plan.filings, {
+    deadline,
+    random: seededRandom(seed + 2),
+    otherReferences: !losesWorkflows,
+  }).then((report) => {
+    expected = filings - report.refused.length;
+    return report;
+  });
   const [report] = await Promise.all([
-    fileAll(caller, plan.filings, { deadline, random: seededRandom(seed + 2), otherReferences: !losesWorkflows }),
-    watchFilings({ pool, expected: filings, deadline, say }),
+    allFiled,
+    watchFilings({ pool, expected: () => expected, deadline, say }),
   ]).finally(() => {
     // Whatever went wrong: nothing is done to servers that are stopped afterwards.
     repeating.abort();

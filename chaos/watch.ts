@@ -29,10 +29,13 @@ export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
   return rows;
 }
 
-/** Watches the ledger until `expected` filings are settled, or the deadline; prints their progress now and then. */
+/**
+ * Watches the ledger until as many filings as `expected` tells are settled, or the deadline; prints their progress now
+ * and then.
+ */
 export async function watchFilings(options: {
   pool: pg.Pool;
-  expected: number;
+  expected: () => number;
   deadline: number;
   say: (message: string) => void;
 }): Promise<void> {
@@ -41,7 +44,7 @@ export async function watchFilings(options: {
   for (;;) {
     const standings = await readStandings(pool).catch(() => null);
     const settled = standings?.filter(isSettled).length ?? 0;
-    const over = settled >= expected && standings?.length === settled;
+    const over = settled >= expected() && standings?.length === settled;
     if (standings && (over || Date.now() - said > SAY_EVERY_MS)) {
       said = Date.now();
       say(textOf(standings));

@@ -56,11 +56,11 @@ export async function deployWrongBuilds(workers: Workers, { pool, command }: Sta
   say(`the right build is back: every run goes on after ${seconds} s`);
 }
 
-/** Open findings about runs that fail, with this error. */
+/** Open findings about runs of filings that fail, with this error. */
 async function countRunFindings(pool: pg.Pool, error: string): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
     `SELECT count(*)::integer AS count FROM findings
-      WHERE kind = 'run_failing' AND closed_at IS NULL AND strpos(text, $1) > 0`,
+      WHERE kind = 'run_failing' AND filing_id IS NOT NULL AND closed_at IS NULL AND strpos(text, $1) > 0`,
     [error],
   );
   return rows[0]?.count ?? 0;
