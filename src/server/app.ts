@@ -58,7 +58,10 @@ export async function createApp(
   observeRequests(app, metrics, logger);
   const refuseOtherMethods = watchRoutes(app);
   const allowance = createAllowance();
-  app.addHook('onSend', async (request, reply, payload) => allowance.holdAnswer(request, reply, payload));
+  app.addHook('onSend', (request, reply, payload, done) => {
+    allowance.holdAnswer(request, reply, payload);
+    done();
+  });
   await app.register(helmet, HELMET);
   await app.register(multipart);
   await app.register(swagger, {

@@ -23,7 +23,7 @@ const CALLS: { [Kind in Outside]: (advanced: Advanced, next: Extract<Next, { do:
   async read({ exporterId, filingId }, { what, summary, priority }) {
     const rateClass = what === 'irms' ? 'irm-refresh' : 'details';
     const about = { summary, rateClass, exporterId, priorityKey: priority } as const;
-    const { failure = null } = await calls('api', about).readCompany({
+    const { failure } = await calls('api', about).readCompany({
       exporterId,
       what,
       filingId: filingId ?? undefined,

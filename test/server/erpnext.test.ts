@@ -47,7 +47,7 @@ it.each(Object.entries(recorded))('has answers of today’s HTTP API: %s', (_nam
   for (const exchange of exchanges) {
     const { requestBody, responses } = described(exchange);
     const { content = {} } = responses[exchange.status] ?? responses['default']!;
-    const [[type = '', { schema }] = ['', { schema: {} }]] = Object.entries(content);
+    const [[type, { schema }] = ['', { schema: {} }]] = Object.entries(content);
     if (exchange.sent) expect(valid(requestBody!.content['application/json']!.schema, exchange.sent)).toBeNull();
     if (type.includes('json')) expect(valid(schema, exchange.answer)).toBeNull();
   }

@@ -49,7 +49,7 @@ function findingsOf({ errors: recorded, warnings, rows }: Annotation): Finding[]
   }));
   const byAuthority = authorityErrors(freed, errors);
   const failed = new Set([...errors, ...byAuthority].map(({ row }) => row));
-  const explaining = warnings.filter(({ row = null }) => row !== null && failed.has(row));
+  const explaining = warnings.filter(({ row }) => row !== null && failed.has(row));
   return [...errors, ...byAuthority, ...explaining];
 }
 

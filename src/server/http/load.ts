@@ -66,7 +66,10 @@ export function boundConnections(app: FastifyInstance, { takenWithinMs }: LoadBo
     for (const [socket, begun] of answering) if (begun < late) socket.destroy();
   }, takenWithinMs / 4);
   look.unref();
-  app.addHook('onClose', (_app, done) => done(void clearInterval(look)));
+  app.addHook('onClose', (_app, done) => {
+    clearInterval(look);
+    done();
+  });
 }
 
 /** What the large requests of one principal may take at a time, so that others are served. */
