@@ -64,9 +64,11 @@ export async function judge(
   for (const { requestIds } of doubles) problems.push(`filed twice: requests ${requestIds.join(', ')}`);
 
   problems.push(...lostFilings(plan, standings));
-  // Nothing that is filed is wrong, so that nothing may be refused.
   const otherwise = standings.filter(({ state }) => !['certified', 'outcome_unknown'].includes(state));
-  if (!mayEndOtherwise) problems.push(...otherwise.map(({ reference, state }) => `${reference} is ${state}`));
+  // Nothing that is filed is wrong, so that nothing may be refused; but a certificate whose filing is not known yet may
+  // be seen, and is then as good as its twin's.
+  const refused = otherwise.filter(({ refusedFor }) => refusedFor.join() !== 'already_certified');
+  if (!mayEndOtherwise) problems.push(...refused.map(({ reference, state }) => `${reference} is ${state}`));
   if (expectsNoQuestions) {
     for (const { reference } of await askedAbout(stage)) problems.push(`a person was asked about ${reference}`);
   }

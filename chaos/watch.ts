@@ -11,6 +11,8 @@ export interface Standing {
   state: string;
   /** A person was asked about its outcome, with the evidence. */
   asked: boolean;
+  /** Codes of what it was refused for. */
+  refusedFor: string[];
 }
 
 /**
@@ -25,7 +27,9 @@ const isKnown = (state: string): state is FilingState => (FILING_STATES as reado
 
 /** Every filing of the ledger with its state. */
 export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
-  const { rows } = await pool.query<Standing>(`SELECT filing_id AS "filingId", reference, state, asked FROM filings`);
+  const { rows } =
+    await pool.query<Standing>(`SELECT filing_id AS "filingId", reference, state, asked, ARRAY(SELECT e ->> 'code' FROM jsonb_array_elements(errors) e) AS "refusedFor"
+       FROM filings`);
   return rows;
 }
 

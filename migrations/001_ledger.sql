@@ -395,7 +395,7 @@ CREATE TABLE attempts (
   answer        jsonb,
   answer_status integer,
   answered_at   timestamptz,
-  -- The last status record of its request, when its call began, and how often it was asked for.
+  -- The last status record of its request, when it last said something new, and when it was asked for last.
   record        jsonb,
   record_at     timestamptz,
   polled_at     timestamptz,

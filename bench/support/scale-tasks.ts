@@ -146,7 +146,7 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
   { name: 'filing: begin to send', prepare: madeBy(readyFiling, reserveFiling), run: sendFiling },
   { name: 'filing: accepted', prepare: madeBy(readyFiling, reserveFiling, sendFiling), run: acceptFiling },
   { name: 'filing: facts after the send', run: factsOfFiling },
-  { name: 'poll: the open requests', run: ({ pool }) => readOpenRequests(pool, filing.id) },
+  { name: 'poll: the open requests', run: ({ pool }) => readOpenRequests(pool, filing.id, Date.now()) },
 ];
 
 const tasksOfWorkers: ScaleTask[] = [

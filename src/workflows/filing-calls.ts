@@ -41,9 +41,9 @@ const CALLS: { [Kind in Outside]: (advanced: Advanced, next: Extract<Next, { do:
     return { called: 'submit', failure: submitted?.failure ?? null, begun: submitted?.begun ?? true };
   },
 
-  async poll({ exporterId, filingId }, { until, summary }) {
+  async poll({ exporterId, filingId, now }, { until, summary }) {
     const about = { summary, rateClass: 'api', exporterId, priorityKey: 3 } as const;
-    await calls('poll', about).pollStatus({ filingId: filingId ?? '', exporterId, until });
+    await calls('poll', about).pollStatus({ filingId: filingId ?? '', exporterId, until, since: now });
     return null;
   },
 

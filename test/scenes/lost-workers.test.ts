@@ -192,6 +192,18 @@ describe('PostgreSQL', () => {
     expect(stage.pushes(exporter)).toBe(1);
   });
 
+  it('that stores the outcome at the end of a request and is not heard: the next poll tells the run at once', async () => {
+    const undisturbed = await stage.start();
+    await undisturbed.filing.result();
+    const exporter = await stage.exporter();
+    way.atCommit = ({ activity, when }) => {
+      if (activity === 'pollStatus' && when === 'after') throw connectionLost();
+    };
+    const result = await (await stage.file(exporter, [stage.mapping(exporter)])).result();
+    expect(result).toMatchObject({ state: 'certified', attention: null });
+    expect(stage.polls(exporter)).toBeLessThanOrEqual(stage.polls(undisturbed.exporter) + 1);
+  });
+
   it.each(['before', 'after'] as const)(
     'loses the connection %s each commit of every step once: each takes effect once',
     async (when) => {

@@ -96,6 +96,8 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
   });
   let exporters = 0;
   let documents = 1_000_000;
+  const callsOf = (operation: 'push-irm' | 'status', exporter?: TestExporter): number =>
+    sandbox.calls({ operation }).filter((call) => !exporter || call.platformCustomerId === exporter.exporterId).length;
 
   const stage = {
     env,
@@ -219,10 +221,8 @@ export async function openFilingStage(options: FilingStageOptions = {}) {
       return rows.map((row) => row.kind);
     },
     /** Pushes that the sandbox saw; of one exporter, where one is given. */
-    pushes: (exporter?: TestExporter): number =>
-      sandbox
-        .calls({ operation: 'push-irm' })
-        .filter((call) => !exporter || call.platformCustomerId === exporter.exporterId).length,
+    pushes: (exporter?: TestExporter): number => callsOf('push-irm', exporter),
+    polls: (exporter: TestExporter): number => callsOf('status', exporter),
     /** Arms a fault that strikes this exporter alone. */
     fault(
       { exporterId }: TestExporter,

@@ -9,16 +9,17 @@ import { withCredentials } from '../exporters/credential-guard';
 
 /**
  * POST /genebrc/status for the open requests of a filing. Returns once a record is stored that the run has to judge, or
- * when `until` (epoch ms) is over; otherwise it is tried again after the time that fits the request's age.
+ * when `until` (epoch ms) is over; otherwise it is tried again after the time that fits the request's age. What an
+ * execution stored whose answer never reached the run is news to the next one: `since` is when the run judged last.
  */
 async function pollStatus(
   deps: Deps,
-  { filingId, exporterId, until }: { filingId: string; exporterId: string; until: number },
+  { filingId, exporterId, until, since }: { filingId: string; exporterId: string; until: number; since: number },
 ): Promise<{ news: boolean }> {
   const { pool, settings } = deps;
-  const { requests, openRequests, now } = await readOpenRequests(pool, filingId);
-  if (requests.length === 0 || now >= until) return { news: false };
-  let news = false;
+  const { requests, openRequests, now, ...known } = await readOpenRequests(pool, filingId, since);
+  let { news } = known;
+  if (news || requests.length === 0 || now >= until) return { news };
   let delayMs = Infinity;
   for (const request of requests) {
     const { ageMs, polledAgoMs } = request;

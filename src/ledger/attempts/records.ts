@@ -11,21 +11,29 @@ export interface OpenRequest {
   polledAgoMs: number | null;
 }
 
-/** The requests of a filing whose rows' outcomes are not all known, of any attempt; and how many the mode has. */
-export async function readOpenRequests(
-  db: Queryable,
-  filingId: string,
-): Promise<{ requests: OpenRequest[]; openRequests: number; now: number }> {
-  const { rows } = await db.query<{ requests: OpenRequest[]; openRequests: number; now: number }>(
+export interface OpenRequests {
+  requests: OpenRequest[];
+  /** How many the mode has. */
+  openRequests: number;
+  /** Whether a record says something else than at the time of `since`. */
+  news: boolean;
+  now: number;
+}
+
+/** The requests of a filing whose rows' outcomes are not all known, of any attempt. `since`: ms of the ledger's clock. */
+export async function readOpenRequests(db: Queryable, filingId: string, since: number): Promise<OpenRequests> {
+  const { rows } = await db.query<OpenRequests>(
     `SELECT coalesce((SELECT jsonb_agg(jsonb_build_object('number', number, 'requestId', request_id,
               'ageMs', ${MS('clock_timestamp()')} - ${MS('marked_at')},
               'polledAgoMs', ${MS('clock_timestamp()')} - ${MS('polled_at')}) ORDER BY number)
               FROM attempts WHERE filing_id = $1 AND request_id IS NOT NULL AND ended_at IS NULL), '[]') AS requests,
             (SELECT count(*)::int FROM attempts a WHERE a.request_id IS NOT NULL AND a.ended_at IS NULL
-               AND a.mode = (SELECT mode FROM filings WHERE filing_id = $1)) AS "openRequests", ${MS('clock_timestamp()')} AS now`,
-    [filingId],
+               AND a.mode = (SELECT mode FROM filings WHERE filing_id = $1)) AS "openRequests",
+            EXISTS (SELECT FROM attempts WHERE filing_id = $1 AND ${MS('record_at')} > $2) AS news,
+            ${MS('clock_timestamp()')} AS now`,
+    [filingId, since],
   );
-  return rows[0] ?? { requests: [], openRequests: 0, now: 0 };
+  return rows[0] ?? { requests: [], openRequests: 0, news: false, now: 0 };
 }
 
 /** SQL: whether the last judged record of an attempt is Errored without a list: it counts as denied since it began. */
@@ -40,17 +48,21 @@ export async function storeRecord(
   args: { filingId: string; number: number; requestId: string; record: StatusRecord | null },
 ): Promise<boolean> {
   const { filingId, number, requestId, record } = args;
-  // An answer about another request proves nothing of this one.
   const denied = record === null;
+  // A step that reads its records after this one sees it: what it judged is what was stored before its `now`.
+  await client.query('SELECT FROM filings WHERE filing_id = $1 FOR UPDATE', [filingId]);
+  // An answer about another request proves nothing of this one.
   const { rows } = await client.query<{ news: boolean }>(
-    `WITH before AS (SELECT * FROM attempts WHERE filing_id = $1 AND number = $2 FOR UPDATE)
+    `WITH before AS (
+       SELECT *, ($5 AND denied_since IS NULL) OR (NOT $5 AND denied_since IS NOT NULL AND NOT ${ERRORED_EMPTY('attempts')})
+           OR ($6 AND record IS DISTINCT FROM $4::jsonb) AS news
+         FROM attempts WHERE filing_id = $1 AND number = $2)
      UPDATE attempts a SET polled_at = clock_timestamp(), record = coalesce($4::jsonb, a.record),
-        record_at = CASE WHEN $5 OR NOT $6 THEN a.record_at ELSE clock_timestamp() END,
+        record_at = CASE WHEN b.news THEN clock_timestamp() ELSE a.record_at END,
         denied_since = CASE WHEN $5 THEN coalesce(a.denied_since, clock_timestamp()) WHEN ${ERRORED_EMPTY('b')} THEN a.denied_since END
        FROM before b
       WHERE a.filing_id = $1 AND a.number = $2 AND lower(a.request_id) = lower($3)
-      RETURNING ($5 AND b.denied_since IS NULL) OR (NOT $5 AND b.denied_since IS NOT NULL AND NOT ${ERRORED_EMPTY('b')})
-        OR ($6 AND b.record IS DISTINCT FROM a.record) AS news`,
+      RETURNING b.news`,
     [filingId, number, requestId, denied ? null : JSON.stringify(record), denied, record !== null && isDone(record)],
   );
   return rows[0]?.news ?? false;
