@@ -1,17 +1,10 @@
 /** What persons decide about a filing: what speaks against an answer, what each answer does, and who has to say it. */
-import { z } from 'zod';
 import { personsNeeded } from '../../domain/filing/decision';
 import type { FilingView } from '../../domain/filing/view';
 import { MAY, type Role } from '../../domain/principal';
-import { abandon, approve, resolve, type ResolveArgs } from '../../starter/filings/decide';
-import { resumeFiling } from '../../starter/filings/resume';
-import { visibleFiling } from '../access/scope';
-import { note, visible } from '../http/fields';
-import { badRequest, Problem } from '../http/problem';
-import { Attempts, Decisions } from './filing-parts';
-import { assertFresh } from './sign-in';
+import { Attempts, Decisions, OwnAnswer } from './filing-parts';
 import { amountShown, shown } from '../views/words';
-import { addPage, type PageServer, type Viewer } from './page';
+import type { Viewer } from './page';
 import { Choice, filingHref, Fold, Form, Input, Section, Table, Time } from './parts';
 
 type Props = { filing: FilingView; viewer: Viewer };
@@ -27,6 +20,7 @@ export const Decide = ({ filing, viewer }: Props): JSX.Element => {
   if (!isUnknown && !isToApprove && decisions.length === 0) return <></>;
   return (
     <Section id="decide" title={isUnknown ? 'Was it filed?' : isToApprove ? 'May it be sent?' : 'Decisions'}>
+      <OwnAnswer decisions={decisions} viewer={viewer} />
       {isUnknown && <Attempts attempts={attempts} />}
       <Evidence filing={filing} viewer={viewer} />
       {decisions.length > 0 && <Decisions decisions={decisions} />}
@@ -182,101 +176,3 @@ export const OtherActions = ({ filing, viewer }: Props): JSX.Element => {
     </>
   );
 };
-
-const list = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
-const token = z.string().max(200).optional();
-const optionalNote = z.string().trim().max(2_000).optional();
-const seen = {
-  shown: list.optional(),
-  attempt: z
-    .string()
-    .regex(/^\d{0,4}$/)
-    .optional(),
-  contentHash: z.string().max(100).optional(),
-};
-const FILING = z.object({ filing: visible(300) });
-
-export function addDecisions(server: PageServer): void {
-  const { deps } = server.httpApi;
-
-  addPage(server, {
-    route: 'POST /filings/:filing/approve',
-    roles: MAY.approve,
-    params: FILING,
-    fields: z.object({ ...seen, note: optionalNote, token }),
-    async handle(call) {
-      const { principal, params, fields } = call;
-      await assertFresh(server, call);
-      const { filingId, contentHash } = await visibleFiling(deps, principal, params.filing);
-      if (fields.contentHash !== contentHash)
-        throw new Problem(409, 'approve_refused', 'It has other content than what you looked at. Look at it again.');
-      const args = { by: principal.name, note: fields.note || undefined, shown: fields.shown ?? [] };
-      await approve({ ...deps, principal }, filingId, args);
-      return { to: filingHref(filingId) };
-    },
-  });
-
-  addPage(server, {
-    route: 'POST /filings/:filing/resolve',
-    roles: MAY.resolve,
-    params: FILING,
-    fields: z.object({
-      ...seen,
-      ...{ as: z.enum(['filed', 'not-filed', 'not-filed-end']), note, token },
-      ...{ requestId: visible(300).optional(), certificates: z.string().max(60_000).optional() },
-    }),
-    async handle(call) {
-      const { principal, params, fields } = call;
-      await assertFresh(server, call);
-      const { filingId } = await visibleFiling(deps, principal, params.filing);
-      const { as, requestId, certificates, attempt } = fields;
-      const args: ResolveArgs = {
-        ...{ by: principal.name, note: fields.note, shown: fields.shown ?? [], requestId },
-        as: as === 'filed' ? 'filed' : 'not-filed',
-        ...(attempt && { attempt: Number(attempt) }),
-        ...(certificates !== undefined && { certificates: certificatesOf(certificates) }),
-        ...(as === 'not-filed-end' && { ends: true }),
-      };
-      await resolve({ ...deps, principal }, filingId, args);
-      return { to: `${filingHref(filingId)}#decide` };
-    },
-  });
-
-  addPage(server, {
-    route: 'POST /filings/:filing/abandon',
-    roles: MAY.abandon,
-    params: FILING,
-    fields: z.object({ note, token }),
-    async handle(call) {
-      const { principal, params, fields } = call;
-      await assertFresh(server, call);
-      const { filingId } = await visibleFiling(deps, principal, params.filing);
-      await abandon({ ...deps, principal }, filingId, { by: principal.name, note: fields.note });
-      return { to: filingHref(filingId) };
-    },
-  });
-
-  addPage(server, {
-    route: 'POST /filings/:filing/resume',
-    roles: ['maker', 'checker', 'admin'],
-    params: FILING,
-    async handle({ principal, params }) {
-      const { filingId } = await visibleFiling(deps, principal, params.filing);
-      await resumeFiling({ ...deps, principal }, filingId);
-      return { to: filingHref(filingId) };
-    },
-  });
-}
-
-/** `2 AB123` in each line. @throws Problem 400 */
-function certificatesOf(text: string): { row: number; eBRCNumber: string }[] {
-  const lines = text.split('\n').map((line) => line.trim());
-  return lines
-    .filter((line) => line !== '')
-    .map((line) => {
-      const [, row, number] = /^(\d{1,5})[\s:=,;]+(\S{1,100})$/.exec(line) ?? [];
-      if (row !== undefined && number !== undefined) return { row: Number(row), eBRCNumber: number };
-      const detail = `“${line.slice(0, 60)}” names no certificate of a row. Write the row, a blank, and the number, such as: 2 AB12345678`;
-      throw badRequest('invalid_field', detail, 'certificates');
-    });
-}

@@ -15,7 +15,7 @@ import { exporterName, shownAsWritten, visible } from '../http/fields';
 import { badRequest, Problem } from '../http/problem';
 import { depsFor } from '../http/route';
 import { workbookHeaders } from '../views/documents';
-import { fileAs, handedIn, handIn } from '../views/file';
+import { fileAs, filedAs, handedIn, handIn } from '../views/file';
 import { fileInput } from '../../domain/contracts';
 import { Layout } from './layout';
 import { shown } from '../views/words';
@@ -90,12 +90,15 @@ interface Checked {
   file: FilingFile;
   check: CheckOutcome;
   refused: readonly unknown[];
+  /** What became of it, if it is filed already. */
+  filed: string | null;
 }
 
 const CheckPage = (props: Checked): JSX.Element => {
-  const { viewer, handed, exporterShown, check, refused, file, workbook } = props;
+  const { viewer, handed, exporterShown, check, refused, file, workbook, filed } = props;
   const { ok, rows, errors, warnings } = check;
   const title = shown(`Check of ${handed.reference}`);
+  if (filed !== null) return <FiledPage viewer={viewer} title={title} handed={handed} filed={filed} />;
   const outcome = ok ? 'Nothing is wrong.' : `${counted(errors.length, 'error')}: nothing can be filed yet.`;
   return (
     <Layout viewer={viewer} title={title}>
@@ -116,6 +119,20 @@ const CheckPage = (props: Checked): JSX.Element => {
     </Layout>
   );
 };
+
+/** After the way back, or a lost answer: its own rows would be refused as filed before. */
+const FiledPage = (props: { viewer: Viewer; title: string; handed: HandedIn; filed: string }): JSX.Element => (
+  <Layout viewer={props.viewer} title={props.title}>
+    <h1 safe>{props.title}</h1>
+    <p class="note" role="status">
+      This workbook is filed as <Link href={filingHref(props.handed.reference)} text={props.handed.reference} />, once.{' '}
+      <span safe>{shown(props.filed)}</span>
+    </p>
+    <p>
+      <Link href="/file" text="Hand in another workbook" />
+    </p>
+  </Layout>
+);
 
 interface Found {
   id: string;
@@ -193,7 +210,8 @@ async function checkPage(
   const stated = statedOf(handed);
   const file = await readFilingFile({ name: 'workbook.xlsx', bytes }, stated, deps);
   const check = await checkFile(deps, { source: { read: file }, exporter: exporterId, ...stated });
-  return <CheckPage {...{ viewer, handed, exporterShown: name, workbook, file, check, refused }} />;
+  const filed = await filedAs(deps, { exporterId, reference: handed.reference, file });
+  return <CheckPage {...{ viewer, handed, exporterShown: name, workbook, file, check, refused, filed }} />;
 }
 
 async function startPage(

@@ -1,7 +1,7 @@
 /** What a filing consists of: rows with their certificates, attempts, what persons decided, and its story. */
 import type { AttemptView, DecisionView, EventView, FilingView, RowView } from '../../domain/filing/view';
 import type { Viewer } from './page';
-import { amountShown, dayShown } from '../views/words';
+import { amountShown, dayShown, shown, timeText } from '../views/words';
 import { Link, More, Section, State, Table, Time } from './parts';
 
 /** The filters of the rows, with the states that each shows. */
@@ -101,6 +101,19 @@ export const Decisions = ({ decisions }: { decisions: readonly DecisionView[] })
     />
   </>
 );
+
+/** What the viewer said last and what came of it: whoever clicks twice, or lost the answer, sees that it stands. */
+export const OwnAnswer = ({ decisions, viewer }: { decisions: readonly DecisionView[]; viewer: Viewer }) => {
+  const own = decisions.findLast(({ by, principal }) => principal && by === viewer.principal.name);
+  if (own === undefined || own.outcome === 'refused' || own.outcome === 'void') return <></>;
+  const came =
+    own.outcome === null ? `It is recorded, and waits${own.why ? `: ${own.why}` : ''}.` : 'It was carried out.';
+  return (
+    <p class="note" role="status" safe>
+      {shown(`You said “${saidText(own)}” at ${timeText(own.at)}. ${came}`)}
+    </p>
+  );
+};
 
 function saidText({ kind, requestId, certificates, ends }: DecisionView): string {
   const named = certificates.map(({ row, eBRCNumber }) => `row ${row}: ${eBRCNumber}`).join(', ');

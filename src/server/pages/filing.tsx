@@ -42,7 +42,13 @@ interface Shown {
   seen: string;
   /** A live part of the page is read anew. */
   again: boolean;
-  refused: readonly unknown[];
+  refused: Refused | null;
+}
+
+/** Why nothing came of a form. */
+interface Refused {
+  title: string;
+  problems: readonly unknown[];
 }
 
 const FilingPage = (props: Shown): JSX.Element => {
@@ -52,7 +58,7 @@ const FilingPage = (props: Shown): JSX.Element => {
   return (
     <Layout viewer={viewer} title={title}>
       <h1 safe>{title}</h1>
-      {refused.length > 0 && <Alert title="Nothing was filed: the corrected workbook has errors." problems={refused} />}
+      {refused !== null && <Alert {...refused} />}
       <Status {...props} />
       <Decide filing={filing} viewer={viewer} />
       <Correct filing={filing} viewer={viewer} name={name} />
@@ -176,11 +182,11 @@ const Documents = ({ filing, name }: { filing: FilingView; name: string }): JSX.
 
 type Named = PageCall<z.output<typeof FILING>, unknown, unknown>;
 
-async function filingPage(
+export async function filingPage(
   { httpApi: { deps }, live }: PageServer,
   viewer: Named,
-  part: z.output<typeof PART>,
-  refused: readonly unknown[] = [],
+  part = PART.parse({}),
+  refused: Refused | null = null,
 ): Promise<JSX.Element> {
   const { pool, mode } = deps;
   const { request, params } = viewer;
@@ -224,7 +230,8 @@ export function addFilingPages(server: PageServer): void {
         if (filing.state === 'refused') throw new RefusedError(filing.errors as RefusedError['errors']);
       } catch (error) {
         if (!(error instanceof RefusedError)) throw error;
-        return { status: 422, html: await filingPage(server, call, PART.parse({}), error.errors) };
+        const title = 'Nothing was filed of the corrected workbook.';
+        return { status: 422, html: await filingPage(server, call, undefined, { title, problems: error.errors }) };
       }
       return { to: filingHref(reference) };
     },

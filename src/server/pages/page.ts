@@ -41,7 +41,7 @@ export interface PageCall<P = unknown, Q = unknown, F = unknown> extends Viewer 
 }
 
 /** A page as text, or another answer, such as a file. */
-type PageAnswer = { html: JSX.Element; status?: number } | { to: string } | Answer;
+export type PageAnswer = { html: JSX.Element; status?: number } | { to: string } | Answer;
 
 interface Page<P extends z.ZodType, Q extends z.ZodType, F extends z.ZodType> {
   route: `${'GET' | 'POST'} /${string}`;

@@ -12,7 +12,7 @@ import { tooManyRequests } from '../http/problem';
 import type { HttpApi } from '../http/route';
 import { addAssets } from './assets';
 import { addCertificatePages } from './certificates';
-import { addDecisions } from './decide';
+import { addDecisions } from './decisions';
 import { addExporterPages } from './exporters';
 import { addFilePages } from './file';
 import { addFilingPages } from './filing';

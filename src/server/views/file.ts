@@ -3,11 +3,15 @@ import { createHash } from 'node:crypto';
 import { DocumentError, documentName, readWithHash, type DocumentStore } from '../../documents/stored-document';
 import type { Principal } from '../../domain/principal';
 import { filingOfReference } from '../../ledger/filings/filing';
+import { contentHashOf } from '../../ledger/filings/inputs';
 import { fileFile, type FileRequest } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
+import type { FilingFile } from '../../starter/filings/read-file';
+import { viewOf } from '../../starter/lookup';
 import { maySee } from '../access/scope';
 import { Problem } from '../http/problem';
 import { depsFor, type HttpApi } from '../http/route';
+import { stateText } from './filing';
 
 /** @param request its exporter is one that the principal may see */
 export async function fileAs(
@@ -36,6 +40,20 @@ async function refuseHiddenHolder(
   const holder = await filingOfReference(pool, { mode, reference });
   if (holder && !maySee(principal, holder.exporterId))
     throw new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
+}
+
+/** What became of a workbook that is filed under the reference, with either declaration; null: it is not. */
+export async function filedAs(
+  deps: HttpApi['deps'],
+  { exporterId, reference, file }: { exporterId: string; reference: string; file: FilingFile },
+): Promise<string | null> {
+  const { rows, uploadType } = file;
+  const filing = await filingOfReference(deps.pool, { mode: deps.mode, reference, n: 1 });
+  if (filing?.n !== 1 || filing.exporterId !== exporterId || uploadType === undefined) return null;
+  const hashes = (['Y', 'N'] as const).map((declaration) =>
+    contentHashOf({ exporterId, uploadType, declaration, rows }),
+  );
+  return hashes.includes(filing.contentHash) ? stateText(await viewOf(deps, filing.filingId)) : null;
 }
 
 /** The key of a workbook that was handed in. It is made of who did so, who alone finds it again. */

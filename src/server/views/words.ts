@@ -12,6 +12,10 @@ const ON_PAGES: readonly [command: RegExp, words: string][] = [
     /`?ebrc resolve\b(?: F[0-9A-F]{15}\b| FILING\b)?(?: --as [\w|-]+| --\S+ [A-Z|=]+| --note \S+)*`?/g,
     '“Was it filed?” on its page',
   ],
+  [
+    /(?:give )?--allow-duplicate \S+=REASON(?: asks a second person)?/g,
+    'ask whoever runs this service to file that with a reason',
+  ],
   [/`?ebrc approve\b(?: F[0-9A-F]{15}\b| FILING\b)?`?/g, '“Approve” on its page'],
   [/`?ebrc abandon\b(?: F[0-9A-F]{15}\b| FILING\b)?`?/g, '“Give it up” on its page'],
   [/`?ebrc correct\b(?: F[0-9A-F]{15}\b| FILING\b)?(?: FILE\b)?`?/g, '“Correct” on its page'],

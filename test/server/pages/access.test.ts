@@ -34,7 +34,7 @@ const formsOf = ({ filing, exporter }: { filing: string; exporter: string }): [p
   [`/file`, { exporter, reference: 'NEW-1' }],
   [`/file/${'0'.repeat(64)}`, { exporter, reference: 'NEW-1', declaration: 'Y' }],
   [`/filings/${filing}/approve`, {}],
-  [`/filings/${filing}/resolve`, { as: 'not-filed', note: 'x' }],
+  [`/filings/${filing}/resolve`, { as: 'not-filed', attempt: '1', note: 'x' }],
   [`/filings/${filing}/abandon`, { note: 'x' }],
   [`/filings/${filing}/resume`, {}],
   [`/filings/${filing}/correct`, {}],

@@ -1,0 +1,151 @@
+/** What the forms of a filing do: approve, resolve, abandon, continue. Given again, an answer is no second one. */
+import { z } from 'zod';
+import type { DecisionView, FilingView } from '../../domain/filing/view';
+import { MAY } from '../../domain/principal';
+import { abandon, approve, resolve } from '../../starter/filings/decide';
+import { resumeFiling } from '../../starter/filings/resume';
+import { refusal } from '../../starter/errors';
+import { viewOf } from '../../starter/lookup';
+import { visibleFiling } from '../access/scope';
+import { problemOf } from '../http/failures';
+import { note, visible } from '../http/fields';
+import { badRequest } from '../http/problem';
+import { filingPage } from './filing';
+import { addPage, type PageAnswer, type PageCall, type PageServer } from './page';
+import { filingHref } from './parts';
+import { assertFresh } from './sign-in';
+
+const list = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
+const token = z.string().max(200).optional();
+const optionalNote = z.string().trim().max(2_000).optional();
+const FILING = z.object({ filing: visible(300) });
+
+type Said = Pick<DecisionView, 'kind'> &
+  Partial<Pick<DecisionView, 'attempt' | 'requestId' | 'certificates' | 'ends' | 'shown'>>;
+type Call = PageCall<z.output<typeof FILING>, unknown, { token?: string }>;
+
+/** Whether somebody's answer is recorded already, as after a second click or a lost answer. */
+function isRecorded({ filingId, decisions }: FilingView, by: string, said: Said): boolean {
+  const key = ({ kind, attempt, requestId, certificates = [], ends = false, shown = [] }: Said) =>
+    JSON.stringify([
+      kind,
+      attempt || null,
+      requestId ?? null,
+      certificates,
+      ends,
+      said.shown ? [...shown].sort() : null,
+    ]);
+  const own = decisions.filter((each) => each.principal && each.by === by && each.filingId === filingId);
+  return own.some((each) => (each.outcome === null || each.outcome === 'carried_out') && key(each) === key(said));
+}
+
+/** Records what somebody says. Where it is refused, the filing is shown as it stands, with the reason. */
+async function answer(
+  server: PageServer,
+  call: Call,
+  said: Said,
+  record: (filing: { filingId: string; contentHash: string }) => Promise<unknown>,
+): Promise<PageAnswer> {
+  const { httpApi, gate } = server;
+  const filing = await visibleFiling(httpApi.deps, call.principal, call.params.filing);
+  const { filingId } = filing;
+  try {
+    await assertFresh(server, call);
+    await record(filing);
+  } catch (error) {
+    const { status, code, detail, more } = problemOf(error);
+    if (![403, 409, 422].includes(status)) throw error;
+    if (code !== 'sign_in_again' && isRecorded(await viewOf(httpApi.deps, filingId), call.principal.name, said))
+      return { to: `${filingHref(filingId)}#decide` };
+    if (status === 403) gate.refused(call.request, code);
+    const refused = { title: 'Nothing was decided.', problems: more.errors ?? [{ message: detail }] };
+    return { status, html: await filingPage(server, { ...call, params: { filing: filingId } }, undefined, refused) };
+  }
+  return { to: `${filingHref(filingId)}#decide` };
+}
+
+export function addDecisions(server: PageServer): void {
+  const { deps } = server.httpApi;
+
+  addPage(server, {
+    route: 'POST /filings/:filing/approve',
+    roles: MAY.approve,
+    params: FILING,
+    fields: z.object({
+      shown: list.optional(),
+      contentHash: z.string().max(100).optional(),
+      note: optionalNote,
+      token,
+    }),
+    handle(call) {
+      const { principal, fields } = call;
+      return answer(server, call, { kind: 'approve', shown: fields.shown ?? [] }, ({ filingId, contentHash }) => {
+        const why = 'It has other content than what you looked at. Look at it again.';
+        if (fields.contentHash !== contentHash) throw refusal('approve_refused', why);
+        const args = { by: principal.name, note: fields.note || undefined, shown: fields.shown ?? [] };
+        return approve({ ...deps, principal }, filingId, args);
+      });
+    },
+  });
+
+  addPage(server, {
+    route: 'POST /filings/:filing/resolve',
+    roles: MAY.resolve,
+    params: FILING,
+    fields: z.object({
+      ...{ as: z.enum(['filed', 'not-filed', 'not-filed-end']), note, token, shown: list.optional() },
+      /** The one that was looked at; empty: none was in question. */
+      attempt: z.string().regex(/^\d{0,4}$/),
+      ...{ requestId: visible(300).optional(), certificates: z.string().max(60_000).optional() },
+    }),
+    handle(call) {
+      const { principal, fields } = call;
+      const { as, attempt, requestId, shown = [] } = fields;
+      const certificates = fields.certificates === undefined ? undefined : certificatesOf(fields.certificates);
+      const args = { attempt: Number(attempt), requestId, certificates, ends: as === 'not-filed-end' };
+      const said: Said = as === 'filed' ? { ...args, kind: 'filed' } : { ...args, kind: 'not_filed', shown };
+      return answer(server, call, said, ({ filingId }) =>
+        resolve({ ...deps, principal }, filingId, {
+          ...{ ...args, shown, as: as === 'filed' ? as : 'not-filed', by: principal.name, note: fields.note },
+        }),
+      );
+    },
+  });
+
+  addPage(server, {
+    route: 'POST /filings/:filing/abandon',
+    roles: MAY.abandon,
+    params: FILING,
+    fields: z.object({ note, token }),
+    handle(call) {
+      const { principal, fields } = call;
+      return answer(server, call, { kind: 'abandon' }, ({ filingId }) =>
+        abandon({ ...deps, principal }, filingId, { by: principal.name, note: fields.note }),
+      );
+    },
+  });
+
+  addPage(server, {
+    route: 'POST /filings/:filing/resume',
+    roles: ['maker', 'checker', 'admin'],
+    params: FILING,
+    async handle({ principal, params }) {
+      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      await resumeFiling({ ...deps, principal }, filingId);
+      return { to: filingHref(filingId) };
+    },
+  });
+}
+
+/** `2 AB123` in each line. @throws Problem 400 */
+function certificatesOf(text: string): { row: number; eBRCNumber: string }[] {
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [, row, number] = /^(\d{1,5})[\s:=,;]+(\S{1,100})$/.exec(line) ?? [];
+      if (row !== undefined && number !== undefined) return { row: Number(row), eBRCNumber: number };
+      const detail = `“${line.slice(0, 60)}” names no certificate of a row. Write the row, a blank, and the number, such as: 2 AB12345678`;
+      throw badRequest('invalid_field', detail, 'certificates');
+    });
+}
