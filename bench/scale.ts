@@ -73,6 +73,7 @@ async function measure(
   const pages = countPages(pool);
   const times: Times = new Map();
   for (const task of tasks) times.set(task, await timeOf(task, { pool, folder }, pages));
+  for (const { close } of tasks) await close?.();
   await pool.end();
   return times;
 }

@@ -2,35 +2,35 @@
 import { join } from 'node:path';
 import type pg from 'pg';
 import { exporterName, HEAVY } from '../../dev/fill-ledger';
-import { mappingRow } from '../../dev/sample-mapping';
-import { filingSettings, loadConfig } from '../../src/config/config';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificates';
 import { storedPdfs } from '../../src/ledger/certificates/pdfs';
 import { feedEnd, placeEvents, readFeed } from '../../src/ledger/events';
 import { readFigures } from '../../src/ledger/figures';
-import { storeAnswer } from '../../src/ledger/attempts/answer';
-import type { StoredAnswer } from '../../src/ledger/attempts/attempts';
-import { readFacts } from '../../src/ledger/filings/facts';
 import { listFilings } from '../../src/ledger/views/lists';
-import { lockFiling, lockIrmsOf, type LockedFiling } from '../../src/ledger/filings/lock';
-import { recordFiling } from '../../src/ledger/filings/record';
 import { readOpenRequests } from '../../src/ledger/attempts/records';
-import { reserveBalances } from '../../src/ledger/filings/reserve';
-import { beginToSend } from '../../src/ledger/attempts/send';
-import { withTransaction } from '../../src/ledger/pool';
 import { compareCompany } from '../../src/ledger/reconciliation/compare';
 import { companiesAfter } from '../../src/ledger/reconciliation/runs';
 import { openFilings } from '../../src/ledger/runs';
-import { beatEveryMs, raiseBeat, readLedgerTime } from '../../src/ledger/time';
+import { beatEveryMs, raiseBeat } from '../../src/ledger/time';
 import { orphanedSecrets } from '../../src/ledger/retention';
 import { createEbrcReader } from '../../src/starter/reader';
-
-interface Ledger {
-  pool: pg.Pool;
-  /** A folder for what is written. */
-  folder: string;
-}
+import {
+  acceptFiling,
+  chooseIrms,
+  factsOfFiling,
+  filing,
+  HEAVY_IEC,
+  type Ledger,
+  madeBy,
+  makeFiling,
+  MODE,
+  readyFiling,
+  reserveFiling,
+  sendFiling,
+  SETTINGS,
+} from './filing-steps';
+import { closePages, openPage, wholeFiling } from './pages';
 
 export interface ScaleTask {
   name: string;
@@ -39,9 +39,10 @@ export interface ScaleTask {
   /** Before each round, not measured. */
   prepare?: (ledger: Ledger) => Promise<unknown>;
   run: (ledger: Ledger) => Promise<unknown>;
+  /** After all rounds. */
+  close?: () => Promise<unknown>;
 }
 
-const MODE = 'test';
 const SECOND = 1_000;
 const LIST_MS = SECOND;
 
@@ -51,96 +52,8 @@ const readerOf = ({ pool, folder }: Ledger) =>
     documents: createDocumentStore({ root: join(folder, 'documents') }),
   });
 
-const SETTINGS = filingSettings(loadConfig({}, { need: ['tuning', 'filing'] }));
-/** The company of the heavy exporter. */
-const HEAVY_IEC = 'I000000001';
-
-/** The filing of the heavy exporter that was made last; steps take it further, or make another one before. */
-const filing = { id: '', made: 0, irms: [] as { irmNumber: string; irmDt: string }[] };
-
-async function chooseIrms({ pool }: Ledger): Promise<void> {
-  filing.made += 1;
-  const { rows } = await pool.query<{ irmNumber: string; irmDt: string }>(
-    `SELECT irm_number AS "irmNumber", issue_date AS "irmDt" FROM irms
-      WHERE exporter_id = $1 AND available >= 6000 ORDER BY irm_number DESC LIMIT 200`,
-    [HEAVY],
-  );
-  if (rows.length === 0) throw new Error('There is no IRM with a balance left.');
-  // Others each time: a small ledger has few.
-  filing.irms = Array.from({ length: 10 }, (_, nth) => rows[(filing.made * 10 + nth) % rows.length]!);
-}
-
-async function makeFiling({ pool }: Ledger): Promise<void> {
-  const reference = `BENCH-${Date.now()}-${filing.made}`;
-  const rows = filing.irms.map((irm, nth) => {
-    const document = `${reference}-${nth}`;
-    return mappingRow({
-      ...irm,
-      ...{ serialNo: nth + 1, sbCumInvoiceNumber: document, billNo: document, mappedIRMAmountFCC: 1 },
-    });
-  });
-  const recorded = await recordFiling(pool, {
-    input: { mode: MODE, exporterId: HEAVY, n: 1 },
-    ...{ reference, rows, uploadType: 101, declaration: 'Y', channel: 'push', contentHash: reference, inputRef: null },
-    ...{ workflowId: `file/test/${reference}`, warnings: [], allowDuplicate: [], settings: SETTINGS },
-    maker: { principalId: null, name: 'bench' },
-  });
-  if (recorded.outcome !== 'recorded') throw new Error(JSON.stringify(recorded));
-  filing.id = recorded.filingId;
-}
-
-/** What the check and a reading leave behind. */
-const readyFiling = ({ pool }: Ledger) =>
-  pool.query(
-    `WITH reading AS (INSERT INTO readings (mode, iec, exporter_id, ended_at, whole, irms_whole)
-       VALUES ('test', $2, $3, clock_timestamp(), true, true))
-     UPDATE filings SET checked_at = clock_timestamp() WHERE filing_id = $1`,
-    [filing.id, HEAVY_IEC, HEAVY],
-  );
-
-/** One transaction under the filing's locks. */
-const locked = <T>({ pool }: Ledger, work: (client: pg.PoolClient, held: LockedFiling) => Promise<T>): Promise<T> =>
-  withTransaction(pool, async (client) => {
-    await lockIrmsOf(client, filing.id);
-    return work(client, await lockFiling(client, filing.id));
-  });
-
-const factsOfFiling = (of: Ledger) => locked(of, (client, held) => readFacts(client, held, SETTINGS));
-
-const reserveFiling = (of: Ledger) =>
-  locked(of, async (client, held) => {
-    const { outcome, findings } = await reserveBalances(client, held);
-    if (outcome !== 'reserved') throw new Error(`${outcome}: ${JSON.stringify(findings[0])}`);
-  });
-
-async function sendFiling({ pool }: Ledger): Promise<void> {
-  const { epoch, beat } = await readLedgerTime(pool, MODE);
-  const refusal = await withTransaction(pool, (client) =>
-    beginToSend(client, {
-      ...{ filingId: filing.id, n: 1, time: { epoch, beat }, sender: 'bench', payloadHash: 'h', document: null },
-      ...{ settleMs: SETTINGS.settleAfterMs, timeoutMs: SETTINGS.httpTimeoutMs },
-    }),
-  );
-  if (refusal !== null) throw new Error(refusal);
-}
-
-const acceptFiling = ({ pool }: Ledger) =>
-  withTransaction(pool, (client) =>
-    storeAnswer(client, {
-      ...{ filingId: filing.id, mode: MODE, n: 1, sender: 'bench' },
-      answer: { kind: 'accepted', status: 200, requestId: `R${filing.id}`, dgftAckId: 'A' } as StoredAnswer,
-    }),
-  );
-
-/** Makes a filing and takes it through these steps. */
-const madeBy =
-  (...steps: ((ledger: Ledger) => Promise<unknown>)[]) =>
-  async (ledger: Ledger): Promise<void> => {
-    for (const step of [chooseIrms, makeFiling, ...steps]) await step(ledger);
-  };
-
 const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
-  { name: 'filing: record 10 rows', prepare: chooseIrms, run: makeFiling },
+  { name: 'filing: record 10 rows', prepare: (of) => chooseIrms(of), run: makeFiling },
   { name: 'filing: facts before the send', prepare: madeBy(readyFiling), run: factsOfFiling },
   { name: 'filing: reserve balances', prepare: madeBy(readyFiling), run: reserveFiling },
   { name: 'filing: begin to send', prepare: madeBy(readyFiling, reserveFiling), run: sendFiling },
@@ -277,4 +190,21 @@ async function readEvents({ pool }: Ledger): Promise<void> {
 const reportOf = (of: Ledger, report: 'daily' | 'ageing') =>
   readerOf(of).report({ report, path: join(of.folder, `${report}.html`) });
 
-export const SCALE_TASKS: readonly ScaleTask[] = [...filingSteps, ...tasksOfWorkers, ...tasksOfPeople];
+const PAGE_MS = 200;
+const page = (path: () => string) => ({
+  mostMs: PAGE_MS,
+  run: (of: Ledger) => openPage(of, path()),
+  close: closePages,
+});
+
+const tasksOfPages: ScaleTask[] = [
+  { name: 'page: Needs you', ...page(() => '/') },
+  { name: 'page: a filing of 999 rows', prepare: wholeFiling, ...page(() => `/filings/${filing.reference}`) },
+  { name: 'page: its tenth hundred of rows', ...page(() => `/filings/${filing.reference}?page=10`) },
+  { name: 'page: Filings', ...page(() => '/filings') },
+  { name: 'page: Certificates', ...page(() => '/certificates') },
+  { name: 'page: Exporters', ...page(() => '/exporters') },
+  { name: 'page: the heavy exporter', ...page(() => `/exporters/${HEAVY}`) },
+];
+
+export const SCALE_TASKS: readonly ScaleTask[] = [...filingSteps, ...tasksOfWorkers, ...tasksOfPeople, ...tasksOfPages];

@@ -6,7 +6,14 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { checkContent, ContentCheck } from './content-check';
-import { assertSameContent, DocumentError, assertDocumentName, documentName, unreadable } from './stored-document';
+import {
+  assertSameContent,
+  DocumentError,
+  assertDocumentName,
+  documentName,
+  HANDED_IN,
+  unreadable,
+} from './stored-document';
 import type { DocumentKind, DocumentStore, StoredDocument } from './stored-document';
 import { claimName, ownedFolder, syncFolder, untilItWorks } from './records';
 
@@ -79,21 +86,34 @@ export function createFolderStore(root: string): DocumentStore {
       await syncFolder(folder);
       return true;
     },
+    removeHandedIn: async (before) => {
+      await prepare();
+      return removeOlder(folder, HANDED_IN.toUpperCase(), before.getTime());
+    },
   };
 }
 
 async function prepareFolder(folder: string): Promise<void> {
   // Only for the worker's user, because the store holds rows, certificates and names.
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  await removeOlder(folder, TEMPORARY, Date.now() - LEFTOVER_AFTER_MS);
+}
+
+/** Removes files whose names begin so and that were last written before a time. @returns how many */
+async function removeOlder(folder: string, prefix: string, beforeMs: number): Promise<number> {
+  let removed = 0;
   for (const name of await readdir(folder)) {
-    if (!name.startsWith(TEMPORARY)) continue;
+    if (!name.startsWith(prefix)) continue;
     const path = join(folder, name);
     const modified = await stat(path).then(
       ({ mtimeMs }) => mtimeMs,
       () => Infinity,
     );
-    if (Date.now() - modified > LEFTOVER_AFTER_MS) await rm(path, { force: true });
+    if (modified >= beforeMs) continue;
+    await rm(path, { force: true });
+    removed += 1;
   }
+  return removed;
 }
 
 /** Writes and flushes to disk, because a document that the ledger knows must survive a power failure. */

@@ -28,6 +28,9 @@ export function documentName(name: string, kind: DocumentKind, mode?: Mode): str
   return `${prefix}${readable}~${hash}.${kind}`;
 }
 
+/** How the names of workbooks begin that were handed in and checked, and may never be filed. */
+export const HANDED_IN = 'handed-in-';
+
 /** Whether {@link documentName} can have made a text. */
 export function isDocumentName(text: string): boolean {
   return STORED.test(text);
@@ -101,6 +104,8 @@ export interface DocumentStore extends Owned {
   probe(): Promise<void>;
   /** Renames a damaged document, so that a new one can be stored. @returns false if there is none */
   setAside(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<boolean>;
+  /** Removes the workbooks that were handed in before this time. No other document is ever removed. @returns how many */
+  removeHandedIn(before: Date): Promise<number>;
 }
 
 /** A stored document with the SHA-256 (hex) of its current content; null if it is gone. */

@@ -149,7 +149,7 @@ export function compose(args: {
         logger,
         onRun: (outcome) => observeJob(metrics, outcome),
         jobs: [
-          ...cleaningJobs(pool, logger),
+          ...cleaningJobs(deps),
           {
             id: 'relay_events',
             name: 'give events their positions',

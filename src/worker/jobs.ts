@@ -102,9 +102,23 @@ export function searchAttributesJob(client: Client, namespace: string, logger: L
   };
 }
 
-/** Removes old rows from tables that would otherwise grow without limit. */
-export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
+/** Workbooks that were checked on a page are kept this long; a filing keeps its own copy. */
+const HANDED_IN_KEPT_MS = DAY_MS;
+
+/** Removes old rows and workbooks, which would otherwise grow without limit. */
+export function cleaningJobs({
+  pool,
+  documents,
+  logger,
+}: Pick<Deps, 'pool' | 'documents' | 'logger'>): BackgroundJob[] {
   return [
+    {
+      id: 'prune_handed_in',
+      name: 'remove workbooks that were checked on a page a day ago',
+      everyMs: HOUR_MS,
+      run: async () =>
+        logRemoved(await documents.removeHandedIn(new Date(Date.now() - HANDED_IN_KEPT_MS)), 'workbooks handed in'),
+    },
     {
       id: 'prune',
       name: 'remove rows that are older than they are kept',
@@ -122,7 +136,7 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   ];
 
   function logRemoved(rows: number, what: string): void {
-    if (rows > 0) logger.info({ rows, what }, 'old rows removed');
+    if (rows > 0) logger.info({ rows, what }, 'what is kept for a time was removed');
   }
 }
 

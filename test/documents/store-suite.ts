@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { DocumentError } from '../../src/documents/stored-document';
 import type { DocumentStore } from '../../src/documents/document-store';
@@ -133,6 +133,24 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
     expect(await store.setAside(which)).toBe(true);
     expect(await store.exists('EBRC2026001.pdf')).toBe(false);
     expect(await stage.names()).toEqual([expect.stringMatching(/^EBRC2026001\.pdf\.damaged-/)]);
+  });
+
+  test('removes workbooks that were handed in before a time, and nothing else', async () => {
+    const buffer = Buffer.concat([
+      Buffer.from('PK\x03\x04'),
+      randomBytes(100),
+      Buffer.from('PK\x05\x06'),
+      Buffer.alloc(18),
+    ]);
+    const [handedIn, input] = [`handed-in-${'a1'.repeat(32)}`, `input-${'a1'.repeat(32)}`];
+    for (const name of [handedIn, input]) await store.put({ name, kind: 'xlsx', buffer });
+    await store.put({ name: 'HANDED', kind: 'pdf', buffer: pdf() });
+    expect(await store.removeHandedIn(new Date(Date.now() - 3_600_000))).toBe(0);
+    expect(await store.find({ name: handedIn, kind: 'xlsx' })).not.toBeNull();
+    expect(await store.removeHandedIn(new Date(Date.now() + 3_600_000))).toBe(1);
+    expect(await store.find({ name: handedIn, kind: 'xlsx' })).toBeNull();
+    expect(await store.find({ name: input, kind: 'xlsx' })).not.toBeNull();
+    expect(await stage.names()).toHaveLength(2);
   });
 
   test('checks workbooks by what they are', async () => {

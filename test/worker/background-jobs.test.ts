@@ -10,8 +10,8 @@ import { randomBytes } from 'node:crypto';
 import { Client, type WorkflowClientInterceptor } from '@temporalio/client';
 import { temporal } from '@temporalio/proto';
 import { createVault, handIn } from '../../src/ledger/vault/vault';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { readinessOf } from '../../src/telemetry/readiness';
 import { testFolder } from '../support/folder';
@@ -49,7 +49,7 @@ it('never runs a job twice at a time, and waits for the one under way when it st
   expect([most, under]).toEqual([1, 0]);
 });
 
-it('removes what nothing reads any more: old failed checks, and calls of the service', async () => {
+it('removes what nothing reads any more: failed checks, calls of the service, and workbooks that were not filed', async () => {
   const { pool } = database;
   const count = async (table: string) => (await pool.query(`SELECT FROM ${table}`)).rowCount;
   const key = { mode: 'test', exporterId: 'e' } as const;
@@ -58,8 +58,18 @@ it('removes what nothing reads any more: old failed checks, and calls of the ser
   await pool.query(
     `INSERT INTO api_calls (mode, at, operation, latency_ms) SELECT 'test', now() - d * interval '1 day', 'status', 1 FROM unnest('{1,179,181}'::int[]) d`,
   );
-  for (const { run } of cleaningJobs(pool, silent)) await run(new AbortController().signal);
+  const documents = createDocumentStore({ root: join(folder, 'cleaned') });
+  const handedIn = async (name: string, hours: number) => {
+    const buffer = Buffer.concat([Buffer.from('PK\x03\x04'), Buffer.alloc(100), Buffer.from('PK\x05\x06')]);
+    const { path } = await documents.put({ name: `handed-in-${name}`, kind: 'xlsx', buffer });
+    await utimes(path, new Date(), new Date(Date.now() - hours * 3_600_000));
+    return path;
+  };
+  const kept = basename(await handedIn('kept', 23));
+  const removed = await handedIn('old', 25);
+  for (const { run } of cleaningJobs({ pool, documents, logger: silent })) await run(new AbortController().signal);
   expect([await count('credential_failures'), await count('api_calls')]).toEqual([1, 2]);
+  expect(await readdir(dirname(removed))).toEqual([kept]);
 });
 
 it('is done by one worker at a time, and by another once that one has lost its connection', async () => {

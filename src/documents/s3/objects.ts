@@ -78,21 +78,23 @@ export function createS3Objects(location: S3Location) {
         return false;
       }
     },
-    /** Keys below `folder` (which ends in a slash) that sort after `after`, in order, at most `limit`. */
-    async list(folder: string, after: string, limit: number): Promise<string[]> {
+    /** Keys that begin so and sort after `after`, in order, with the times of their last writing, at most `limit`. */
+    async list(begin: string, after: string, limit: number): Promise<{ key: string; writtenAt: Date }[]> {
       const { sdk, client } = await load();
-      const keys: string[] = [];
+      const keys: { key: string; writtenAt: Date }[] = [];
       let StartAfter = prefix + after;
       for (;;) {
         const MaxKeys = Math.min(limit - keys.length, LIST_PAGE);
         const page = await client
-          .send(new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix + folder, StartAfter, MaxKeys }))
-          .catch(failed(folder));
-        const found = (page.Contents ?? []).flatMap(({ Key }) => (Key === undefined ? [] : [Key]));
-        keys.push(...found.map((key) => key.slice(prefix.length)));
+          .send(new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix + begin, StartAfter, MaxKeys }))
+          .catch(failed(begin));
+        const found = (page.Contents ?? []).flatMap(({ Key, LastModified }) =>
+          Key === undefined ? [] : [{ key: Key.slice(prefix.length), writtenAt: LastModified ?? new Date() }],
+        );
+        keys.push(...found);
         const last = found.at(-1);
         if (!page.IsTruncated || last === undefined || keys.length >= limit) return keys;
-        StartAfter = last;
+        StartAfter = prefix + last.key;
       }
     },
     async copy(from: string, to: string): Promise<void> {

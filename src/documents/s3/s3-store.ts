@@ -3,7 +3,14 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { checkContent, ContentCheck } from '../content-check';
-import { assertSameContent, DocumentError, assertDocumentName, documentName, unreadable } from '../stored-document';
+import {
+  assertSameContent,
+  DocumentError,
+  assertDocumentName,
+  documentName,
+  HANDED_IN,
+  unreadable,
+} from '../stored-document';
 import type { DocumentKind, DocumentStore } from '../stored-document';
 import { OWNER, untilItWorks } from '../records';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
@@ -13,6 +20,8 @@ import { assertConditionalWrites, createS3Objects } from './objects';
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Another process may remove or replace the object between two requests, but not each time. */
 const STORE_TRIES = 5;
+/** Workbooks that are looked at in one run, which removes them one by one. */
+const MOST_REMOVED = 100_000;
 
 /**
  * A document store in `s3://bucket/prefix`. Objects appear only when complete; conditional writes claim names.
@@ -92,7 +101,7 @@ export function createS3Store(root: string): DocumentStore {
         const found = await objects.read(key);
         const read = found && (await buffer(found.body)).toString('utf8');
         const [listed] = await objects.list('probe/', key.slice(0, -1), 1);
-        if (read !== key || listed !== key) throw unreadable(base);
+        if (read !== key || listed?.key !== key) throw unreadable(base);
       } finally {
         await objects.remove(key).catch(() => undefined);
       }
@@ -103,6 +112,12 @@ export function createS3Store(root: string): DocumentStore {
       await objects.copy(key, `${key}.damaged-${randomUUID()}`);
       await objects.remove(key);
       return true;
+    },
+    removeHandedIn: async (before) => {
+      const handedIn = await objects.list(HANDED_IN.toUpperCase(), '', MOST_REMOVED);
+      const old = handedIn.filter(({ writtenAt }) => writtenAt < before);
+      for (const { key } of old) await objects.remove(key);
+      return old.length;
     },
   };
 }

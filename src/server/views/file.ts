@@ -1,6 +1,12 @@
 /** Files for a principal, without telling it of filings that it may not see; and workbooks between check and filing. */
 import { createHash } from 'node:crypto';
-import { DocumentError, documentName, readWithHash, type DocumentStore } from '../../documents/stored-document';
+import {
+  DocumentError,
+  documentName,
+  HANDED_IN,
+  readWithHash,
+  type DocumentStore,
+} from '../../documents/stored-document';
 import type { Principal } from '../../domain/principal';
 import { filingOfReference } from '../../ledger/filings/filing';
 import { contentHashOf } from '../../ledger/filings/inputs';
@@ -59,9 +65,9 @@ export async function filedAs(
 /** The key of a workbook that was handed in. It is made of who did so, who alone finds it again. */
 const keyOf = ({ principalId }: Principal, bytes: Buffer): string =>
   createHash('sha256').update(`${principalId}\n`).update(bytes).digest('hex');
-const nameOf = (key: string): string => `handed-in-${key}`;
+const nameOf = (key: string): string => `${HANDED_IN}${key}`;
 
-/** Keeps a workbook until it is filed. @returns its key; null if it is no workbook */
+/** Keeps a workbook for a day, until it is filed. @returns its key; null if it is no workbook */
 export async function handIn(
   { documents }: { documents: DocumentStore },
   principal: Principal,
