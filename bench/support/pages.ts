@@ -19,12 +19,12 @@ async function open({ pool, folder }: Ledger) {
   const temporal = {} as Client;
   const deps = { pool, temporal, documents, mode: MODE, taskQueue: 'ebrc', settings: SETTINGS } as const;
   const address = { host: '127.0.0.1', port: 0 };
-  const { url, close } = await startHttpApi({ deps, address, pages: true, logger: pino({ level: 'silent' }) });
+  const httpApi = await startHttpApi({ deps, address, pages: true, logger: pino({ level: 'silent' }) });
   const roles = ['viewer', 'maker', 'checker', 'admin'];
   const { token } = await addPrincipal(deps, { name: `bench ${Date.now()}`, roles, by: 'bench' });
   const secret = newSecret();
   await openSession(pool, secret, { token });
-  return { url, cookie: `ebrc=${secret}`, close };
+  return { url: httpApi.url, cookie: `ebrc=${secret}`, close: () => httpApi.close() };
 }
 
 /** Opens a page until its last byte. @throws Error for any other answer */

@@ -104,7 +104,7 @@ export interface DocumentStore extends Owned {
   probe(): Promise<void>;
   /** Renames a damaged document, so that a new one can be stored. @returns false if there is none */
   setAside(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<boolean>;
-  /** Removes the workbooks that were handed in before this time. No other document is ever removed. @returns how many */
+  /** Removes workbooks that were handed in before this time, and no other document. @returns how many */
   removeHandedIn(before: Date): Promise<number>;
 }
 

@@ -3,9 +3,16 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { escapeHtml } from '@kitajs/html';
 import { isLoopbackHost } from '../../config/listen-address';
-import { SIGNED_IN_S } from '../../ledger/principals/sessions';
+import { SIGNED_IN_S, type Session } from '../../ledger/principals/sessions';
 import { Problem } from '../http/problem';
 import type { Grouping } from '../views/words';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The session of a page; null: there is none. */
+    session: Session | null;
+  }
+}
 
 /** Beyond this machine cookies travel over TLS alone, and `__Host-` binds them to this host. */
 const isSecure = ({ hostname }: FastifyRequest): boolean => !isLoopbackHost(hostname);

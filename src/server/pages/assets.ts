@@ -41,7 +41,7 @@ p, ul, ol, dl { margin: 0 0 12px; }
 .state { white-space: nowrap; font-weight: 600; }
 .state.good { color: var(--good); } .state.waits { color: var(--waits); } .state.bad { color: var(--bad); }
 .alert { border: 1px solid var(--line); border-left: 5px solid var(--bad); background: var(--card); padding: 12px 16px; margin: 0 0 18px; border-radius: 4px; }
-.alert .title { color: var(--bad); } .alert > :last-child, .note > :last-child { margin-bottom: 0; }
+.alert > :last-child, .note > :last-child { margin-bottom: 0; }
 .note { border: 1px solid var(--line); border-left: 5px solid var(--waits); background: var(--card); padding: 12px 16px; margin: 0 0 18px; border-radius: 4px; }
 .note.good { border-left-color: var(--good); }
 .list { list-style: none; padding: 0; }
@@ -56,7 +56,6 @@ tbody tr:last-child > * { border-bottom: 0; }
 thead th { background: var(--card); }
 td { max-width: 60ch; min-width: 4.5rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.cell { white-space: nowrap; font-variant-numeric: tabular-nums; font-weight: 600; }
 form { margin: 0; }
 .card { border: 1px solid var(--line); border-radius: 6px; padding: 14px 16px; margin: 0 0 14px; }
 .card > summary { cursor: pointer; font-weight: 600; }
@@ -73,7 +72,6 @@ button, .button { font: inherit; font-weight: 600; color: var(--on-button); back
 .row { display: flex; flex-wrap: wrap; gap: 10px 14px; align-items: end; margin: 0 0 12px; }
 .row .input { margin: 0; flex: 0 1 260px; }
 progress { width: 100%; max-width: 34rem; height: 14px; accent-color: var(--button); }
-.htmx-request.spins { opacity: .6; }
 @media (max-width: 480px) { body { font-size: 15px; } .list a.button { width: 100%; text-align: center; } h1 { font-size: 1.35rem; } }
 @media print {
   :root { --back: #fff; --card: #fff; --text: #000; --muted: #444; --line: #bbb; --link: #000; --good: #000; --waits: #000; --bad: #000; }

@@ -1,6 +1,5 @@
 /** What the forms of a filing do: approve, resolve, abandon, continue. Given again, an answer is no second one. */
 import { z } from 'zod';
-import type { DecisionView, FilingView } from '../../domain/filing/view';
 import { MAY } from '../../domain/principal';
 import { abandon, approve, resolve } from '../../starter/filings/decide';
 import { resumeFiling } from '../../starter/filings/resume';
@@ -9,35 +8,17 @@ import { viewOf } from '../../starter/lookup';
 import { visibleFiling } from '../access/scope';
 import { problemOf } from '../http/failures';
 import { note, visible } from '../http/fields';
-import { badRequest } from '../http/problem';
-import { filingPage } from './filing';
+import { certificatesOf, isRecorded, type Said } from '../views/decisions';
+import { FILING, filingPage } from './filing';
 import { addPage, type PageAnswer, type PageCall, type PageServer } from './page';
 import { filingHref } from './parts';
-import { assertFresh } from './sign-in';
+import { assertFresh } from '../access/fresh';
 
 const list = z.union([z.string(), z.array(z.string())]).transform((value) => [value].flat());
 const token = z.string().max(200).optional();
 const optionalNote = z.string().trim().max(2_000).optional();
-const FILING = z.object({ filing: visible(300) });
 
-type Said = Pick<DecisionView, 'kind'> &
-  Partial<Pick<DecisionView, 'attempt' | 'requestId' | 'certificates' | 'ends' | 'shown'>>;
 type Call = PageCall<z.output<typeof FILING>, unknown, { token?: string }>;
-
-/** Whether somebody's answer is recorded already, as after a second click or a lost answer. */
-function isRecorded({ filingId, decisions }: FilingView, by: string, said: Said): boolean {
-  const key = ({ kind, attempt, requestId, certificates = [], ends = false, shown = [] }: Said) =>
-    JSON.stringify([
-      kind,
-      attempt || null,
-      requestId ?? null,
-      certificates,
-      ends,
-      said.shown ? [...shown].sort() : null,
-    ]);
-  const own = decisions.filter((each) => each.principal && each.by === by && each.filingId === filingId);
-  return own.some((each) => (each.outcome === null || each.outcome === 'carried_out') && key(each) === key(said));
-}
 
 /** Records what somebody says. Where it is refused, the filing is shown as it stands, with the reason. */
 async function answer(
@@ -46,16 +27,17 @@ async function answer(
   said: Said,
   record: (filing: { filingId: string; contentHash: string }) => Promise<unknown>,
 ): Promise<PageAnswer> {
-  const { httpApi, gate } = server;
-  const filing = await visibleFiling(httpApi.deps, call.principal, call.params.filing);
+  const { gate } = server;
+  const { deps } = server.httpApi;
+  const filing = await visibleFiling(deps, call.principal, call.params.filing);
   const { filingId } = filing;
   try {
-    await assertFresh(server, call);
+    await assertFresh({ ...server, pool: deps.pool }, call.request, call.fields.token);
     await record(filing);
   } catch (error) {
     const { status, code, detail, more } = problemOf(error);
     if (![403, 409, 422].includes(status)) throw error;
-    if (code !== 'sign_in_again' && isRecorded(await viewOf(httpApi.deps, filingId), call.principal.name, said))
+    if (code !== 'sign_in_again' && isRecorded(await viewOf(deps, filingId), call.principal.name, said))
       return { to: `${filingHref(filingId)}#decide` };
     if (status === 403) gate.refused(call.request, code);
     const refused = { title: 'Nothing was decided.', problems: more.errors ?? [{ message: detail }] };
@@ -135,17 +117,4 @@ export function addDecisions(server: PageServer): void {
       return { to: filingHref(filingId) };
     },
   });
-}
-
-/** `2 AB123` in each line. @throws Problem 400 */
-function certificatesOf(text: string): { row: number; eBRCNumber: string }[] {
-  const lines = text.split('\n').map((line) => line.trim());
-  return lines
-    .filter((line) => line !== '')
-    .map((line) => {
-      const [, row, number] = /^(\d{1,5})[\s:=,;]+(\S{1,100})$/.exec(line) ?? [];
-      if (row !== undefined && number !== undefined) return { row: Number(row), eBRCNumber: number };
-      const detail = `“${line.slice(0, 60)}” names no certificate of a row. Write the row, a blank, and the number, such as: 2 AB12345678`;
-      throw badRequest('invalid_field', detail, 'certificates');
-    });
 }

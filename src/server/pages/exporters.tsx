@@ -15,7 +15,7 @@ import { knownExporter } from '../access/scope';
 import { exporterName, visible } from '../http/fields';
 import { badRequest, Problem } from '../http/problem';
 import { Layout } from './layout';
-import { assertFresh } from './sign-in';
+import { assertFresh } from '../access/fresh';
 import { amountShown, dayShown, readinessText, shown } from '../views/words';
 import { addPage, type PageCall, type PageServer, type Viewer } from './page';
 import { exporterHref, Fields, Form, Input, Link, More, Problems, Section, State, Table } from './parts';
@@ -208,7 +208,7 @@ export function addExporterPages(server: PageServer): void {
     fields: z.object({ username: visible(200), password: z.string().min(1, 'is empty').max(500), token }),
     async handle(call) {
       const { principal, params, fields } = call;
-      await assertFresh(server, call);
+      await assertFresh({ ...server, pool }, call.request, fields.token);
       const { exporterId } = await knownExporter(deps, principal, params.exporter);
       const { username, password } = fields;
       const outcome = await updateCredentials(deps, exporterId, { username, password }, { by: principal.name });
@@ -226,7 +226,7 @@ export function addExporterPages(server: PageServer): void {
     fields: z.object({ approval: z.enum(['required', 'off']), token }),
     async handle(call) {
       const { principal, params, fields } = call;
-      await assertFresh(server, call);
+      await assertFresh({ ...server, pool }, call.request, fields.token);
       const { exporterId } = await knownExporter(deps, principal, params.exporter);
       const asked = { required: fields.approval === 'required', by: principal.name };
       const { waits } = await requireApproval({ ...deps, principal }, exporterId, asked);

@@ -15,11 +15,11 @@ import { exporterName, shownAsWritten, visible } from '../http/fields';
 import { badRequest, Problem } from '../http/problem';
 import { depsFor } from '../http/route';
 import { workbookHeaders } from '../views/documents';
-import { fileAs, filedAs, handedIn, handIn } from '../views/file';
+import { fileAs, handedIn, handIn, isFiled, valueOf } from '../views/file';
 import { fileInput } from '../../domain/contracts';
 import { Layout } from './layout';
 import { shown } from '../views/words';
-import { addPage, type PageCall, type PageServer, type Viewer } from './page';
+import { addPage, type PageAnswer, type PageCall, type PageServer, type Viewer } from './page';
 import { Alert, Choice, filingHref, Form, Input, Link, Section, Select, Table } from './parts';
 
 /** Exporters to choose from. */
@@ -90,15 +90,12 @@ interface Checked {
   file: FilingFile;
   check: CheckOutcome;
   refused: readonly unknown[];
-  /** What became of it, if it is filed already. */
-  filed: string | null;
 }
 
 const CheckPage = (props: Checked): JSX.Element => {
-  const { viewer, handed, exporterShown, check, refused, file, workbook, filed } = props;
+  const { viewer, handed, exporterShown, check, refused, file, workbook } = props;
   const { ok, rows, errors, warnings } = check;
   const title = shown(`Check of ${handed.reference}`);
-  if (filed !== null) return <FiledPage viewer={viewer} title={title} handed={handed} filed={filed} />;
   const outcome = ok ? 'Nothing is wrong.' : `${counted(errors.length, 'error')}: nothing can be filed yet.`;
   return (
     <Layout viewer={viewer} title={title}>
@@ -119,20 +116,6 @@ const CheckPage = (props: Checked): JSX.Element => {
     </Layout>
   );
 };
-
-/** After the way back, or a lost answer: its own rows would be refused as filed before. */
-const FiledPage = (props: { viewer: Viewer; title: string; handed: HandedIn; filed: string }): JSX.Element => (
-  <Layout viewer={props.viewer} title={props.title}>
-    <h1 safe>{props.title}</h1>
-    <p class="note" role="status">
-      This workbook is filed as <Link href={filingHref(props.handed.reference)} text={props.handed.reference} />, once.{' '}
-      <span safe>{shown(props.filed)}</span>
-    </p>
-    <p>
-      <Link href="/file" text="Hand in another workbook" />
-    </p>
-  </Layout>
-);
 
 interface Found {
   id: string;
@@ -163,13 +146,6 @@ const Findings = ({ id, title, findings, file }: Found): JSX.Element => {
   );
 };
 
-/** The value of a cell, as it was read or, where it could not be, as the message quotes it. */
-function valueOf(value: unknown, message: string): string {
-  if (typeof value === 'string' || typeof value === 'number') return String(value);
-  const [, quoted = ''] = /value ("(?:[^"\\]|\\.){0,200}")/.exec(message) ?? [];
-  return quoted === '' ? '' : String(JSON.parse(quoted));
-}
-
 const fieldsOf = ({ exporter, reference: name, type }: HandedIn) => ({ exporter, reference: name, type });
 const queryOf = (handed: HandedIn): string => new URLSearchParams(fieldsOf(handed)).toString();
 
@@ -199,19 +175,22 @@ const Declare = ({ viewer, handed, workbook, check }: Checked): JSX.Element => (
   </Section>
 );
 
+/** The check. Of what is filed already, as after the way back, its filing: its own rows would be refused as filed. */
 async function checkPage(
   server: PageServer,
   viewer: PageCall,
   { workbook, handed, refused = [] }: { workbook: string; handed: HandedIn; refused?: readonly unknown[] },
-): Promise<JSX.Element> {
+): Promise<PageAnswer> {
   const { exporterId, name } = await knownExporter(server.httpApi.deps, viewer.principal, handed.exporter);
   const deps = depsFor(server.httpApi, exporterId);
   const bytes = await handedIn(deps, viewer.principal, workbook);
   const stated = statedOf(handed);
   const file = await readFilingFile({ name: 'workbook.xlsx', bytes }, stated, deps);
+  if (refused.length === 0 && (await isFiled(deps, { exporterId, reference: handed.reference, file })))
+    return { to: filingHref(handed.reference) };
   const check = await checkFile(deps, { source: { read: file }, exporter: exporterId, ...stated });
-  const filed = await filedAs(deps, { exporterId, reference: handed.reference, file });
-  return <CheckPage {...{ viewer, handed, exporterShown: name, workbook, file, check, refused, filed }} />;
+  const html = <CheckPage {...{ viewer, handed, exporterShown: name, workbook, file, check, refused }} />;
+  return { html, ...(refused.length > 0 && { status: 422 }) };
 }
 
 async function startPage(
@@ -273,9 +252,7 @@ export function addFilePages(server: PageServer): void {
     roles: MAY.file,
     params: KEY,
     query: HANDED_IN,
-    handle: async (call) => ({
-      html: await checkPage(server, call, { workbook: call.params.key, handed: call.query }),
-    }),
+    handle: (call) => checkPage(server, call, { workbook: call.params.key, handed: call.query }),
   });
 
   addPage(server, {
@@ -327,7 +304,7 @@ export function addFilePages(server: PageServer): void {
               ? [error]
               : null;
         if (refused === null) throw error;
-        return { status: 422, html: await checkPage(server, call, { workbook: params.key, handed, refused }) };
+        return checkPage(server, call, { workbook: params.key, handed, refused });
       }
       return { to: filingHref(fields.reference) };
     },

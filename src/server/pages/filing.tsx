@@ -22,7 +22,7 @@ import { addPage, type PageCall, type PageServer, type Viewer } from './page';
 import { Alert, exporterHref, Fields, filingHref, Form, Input, Link, More, Problems } from './parts';
 import { Section, Select, State, Table, Time } from './parts';
 
-const FILING = z.object({ filing: visible(300) });
+export const FILING = z.object({ filing: visible(300) });
 const PART = z.object({
   rows: z.enum(['all', 'errored', 'open', 'certified']).default('all'),
   page: z.coerce.number().int().min(1).max(100).default(1),

@@ -4,7 +4,7 @@ import type { FilingSummary } from '../../domain/filing/view';
 import { filingName } from '../../domain/names';
 import { counted } from '../../domain/text';
 import { NEEDS_YOU } from '../../ledger/principals/sessions';
-import { acknowledgeFinding, findings } from '../../starter/reconcile';
+import { acknowledgeFinding } from '../../starter/reconcile';
 import { renderReport } from '../../starter/report';
 import { note } from '../http/fields';
 import { Problem } from '../http/problem';
@@ -13,8 +13,7 @@ import { Layout, Live } from './layout';
 import { ageText, amountShown, shown } from '../views/words';
 import { addPage, type PageServer, type Viewer } from './page';
 import { exporterHref, filingHref, Form, Input, Link, Section, State } from './parts';
-import { listFilings } from '../../ledger/views/lists';
-import type { LedgerDependencies } from '../../starter/dependencies';
+import { MOST, readNeeds, type Needs } from '../views/needs-you';
 
 /** The one next action of a filing. */
 function nextAction({
@@ -85,44 +84,41 @@ const FindingItem = ({ finding, viewer }: { finding: FindingView; viewer: Viewer
 
 const counting = (title: string, count: number): string => `${title} (${count}${count >= MOST ? ' or more' : ''})`;
 
-const NeedsYouPage = (props: { viewer: Viewer; groups: Group[]; found: FindingView[]; seen: string }): JSX.Element => {
-  const { viewer, groups, found, seen } = props;
-  return (
-    <Layout viewer={viewer} title="Needs you">
-      <h1>Needs you</h1>
-      <div id="needs">
-        {groups.length + found.length === 0 && <p class="lead">Nothing needs you now.</p>}
-        {groups.map(({ title, filings }, at) => (
-          <Section id={`group-${at}`} title={counting(title, filings.length)}>
-            <ul class="list">
-              {filings.map((filing) => (
-                <FilingItem filing={filing} />
-              ))}
-            </ul>
-          </Section>
-        ))}
-        {found.length > 0 && (
-          <Section id="findings" title={counting('Differences that were found', found.length)}>
-            <ul class="list">
-              {found.map((finding) => (
-                <FindingItem finding={finding} viewer={viewer} />
-              ))}
-            </ul>
-          </Section>
-        )}
-      </div>
-      {viewer.principal.exporters === null && (
-        <Section id="reports" title="Reports">
-          <p>
-            <Link href="/reports/daily" text="The daily report" /> and{' '}
-            <Link href="/reports/ageing" text="the ageing of open amounts" />, as pages to keep.
-          </p>
+const NeedsYouPage = ({ viewer, groups, found, seen }: { viewer: Viewer; seen: string } & Needs): JSX.Element => (
+  <Layout viewer={viewer} title="Needs you">
+    <h1>Needs you</h1>
+    <div id="needs">
+      {groups.length + found.length === 0 && <p class="lead">Nothing needs you now.</p>}
+      {groups.map(({ title, filings }, at) => (
+        <Section id={`group-${at}`} title={counting(title, filings.length)}>
+          <ul class="list">
+            {filings.map((filing) => (
+              <FilingItem filing={filing} />
+            ))}
+          </ul>
+        </Section>
+      ))}
+      {found.length > 0 && (
+        <Section id="findings" title={counting('Differences that were found', found.length)}>
+          <ul class="list">
+            {found.map((finding) => (
+              <FindingItem finding={finding} viewer={viewer} />
+            ))}
+          </ul>
         </Section>
       )}
-      {viewer.principal.exporters === null && <Live href="/" about={NEEDS_YOU} seen={seen} parts={['needs']} />}
-    </Layout>
-  );
-};
+    </div>
+    {viewer.principal.exporters === null && (
+      <Section id="reports" title="Reports">
+        <p>
+          <Link href="/reports/daily" text="The daily report" /> and{' '}
+          <Link href="/reports/ageing" text="the ageing of open amounts" />, as pages to keep.
+        </p>
+      </Section>
+    )}
+    {viewer.principal.exporters === null && <Live href="/" about={NEEDS_YOU} seen={seen} parts={['needs']} />}
+  </Layout>
+);
 
 export function addNeedsYou(server: PageServer): void {
   const { deps } = server.httpApi;
@@ -132,16 +128,7 @@ export function addNeedsYou(server: PageServer): void {
     async handle(viewer) {
       // The version first: what changes while the page is made is read anew.
       const seen = await server.live.versionOf(NEEDS_YOU);
-      const { exporters } = viewer.principal;
-      const [groups, open] = await Promise.all([
-        groupsOf(deps, exporters),
-        findings(deps, { exporters, limit: 2 * MOST }),
-      ]);
-      // What a filing asks by itself is not said twice.
-      const listed = new Set(groups.flatMap(({ filings }) => filings.map(({ filingId }) => filingId)));
-      const own = (kind: string) => kind === 'outcome_unknown' || kind === 'filing_overdue';
-      const found = open.filter(({ kind, filingId }) => !(own(kind) && listed.has(filingId))).slice(0, MOST);
-      return { html: <NeedsYouPage {...{ viewer, groups, found, seen }} /> };
+      return { html: <NeedsYouPage {...{ viewer, seen }} {...await readNeeds(deps, viewer.principal.exporters)} /> };
     },
   });
 
@@ -170,34 +157,4 @@ export function addNeedsYou(server: PageServer): void {
       return { headers, body: content };
     },
   });
-}
-
-/** Most entries of each group; the others come up as these are done. */
-const MOST = 60;
-
-interface Group {
-  title: string;
-  filings: FilingSummary[];
-}
-
-/** What is asked of a filing, from the gravest on. */
-const GROUPS: readonly [title: string, of: (filing: FilingSummary) => boolean][] = [
-  ['It is not known whether these were filed', ({ state, asked }) => state === 'outcome_unknown' && asked],
-  ['Waiting for an approval', ({ actions }) => actions.includes('approve')],
-  ['Waiting for credentials or access', ({ state }) => state === 'needs_credentials' || state === 'needs_access'],
-  ['To be corrected', ({ actions }) => actions.includes('correct')],
-  ['Late, or to be looked at', () => true],
-];
-
-/** What needs somebody, the gravest first; in each group the oldest. */
-async function groupsOf({ pool, mode }: LedgerDependencies, exporters: readonly string[] | null): Promise<Group[]> {
-  const page = { mode, exporters, attention: true, oldestFirst: true, limit: MOST };
-  const [asked, all] = await Promise.all([
-    listFilings(pool, { ...page, states: ['outcome_unknown', 'awaiting_approval'] }),
-    listFilings(pool, page),
-  ]);
-  const filings = new Map([...asked, ...all].map((filing) => [filing.filingId, filing]));
-  const groups = GROUPS.map(([title]): Group => ({ title, filings: [] }));
-  for (const filing of filings.values()) groups[GROUPS.findIndex(([, of]) => of(filing))]?.filings.push(filing);
-  return groups.filter((group) => group.filings.length > 0);
 }

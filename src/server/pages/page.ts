@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Principal, Role } from '../../domain/principal';
-import { readSession, type Session } from '../../ledger/principals/sessions';
+import { readSession } from '../../ledger/principals/sessions';
 import type { AddressLimit, Gate } from '../access/gate';
 import type { Provider } from '../access/provider';
 import { assertOwnForm, formToken, groupingOf, openFromHere, secretOf } from '../access/session';
@@ -64,13 +64,6 @@ export interface PageServer {
   live: LiveParts;
   /** Where people sign in besides; null: with tokens alone. */
   provider: Provider | null;
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The session of a page; null: there is none. */
-    session: Session | null;
-  }
 }
 
 const ANSWER_WITHIN_MS = 100_000;

@@ -1,6 +1,6 @@
 /** Signing in and out, and what a viewer chooses. */
 import { z } from 'zod';
-import { endSession, endSessionsOf, openSession, renewSession } from '../../ledger/principals/sessions';
+import { endSession, endSessionsOf, openSession } from '../../ledger/principals/sessions';
 import { bodyOf } from '../http/body';
 import { Problem } from '../http/problem';
 import { checked } from '../http/route';
@@ -17,7 +17,7 @@ import {
   setGrouping,
   setSecret,
 } from '../access/session';
-import { addPage, sendPage, type PageCall, type PageServer, type Viewer } from './page';
+import { addPage, sendPage, type PageServer, type Viewer } from './page';
 import { Alert, Fields, Form, Input, Link } from './parts';
 
 const text = z.string().max(2_000);
@@ -137,20 +137,3 @@ const YouPage = ({ viewer }: { viewer: Viewer }): JSX.Element => {
     </Layout>
   );
 };
-
-/** Lets only somebody decide who signed in a few minutes ago, or does so now. @throws Problem 403 */
-export async function assertFresh(
-  { httpApi, gate, addresses }: PageServer,
-  { fresh, atProvider, fields, principal, request }: PageCall<unknown, unknown, { token?: string }>,
-): Promise<void> {
-  if (fresh) return;
-  const how = atProvider ? 'Open the page again: it asks you to sign in again' : 'Your token is asked for again';
-  const again = `${how}, as you signed in more than fifteen minutes ago. Nothing was decided.`;
-  const refused = new Problem(403, 'sign_in_again', again);
-  if (atProvider || !fields.token) throw refused;
-  const { principalId } = await gate.signIn(request, addresses, fields.token).catch((error: unknown) => {
-    throw error instanceof Problem && error.status === 401 ? refused : error;
-  });
-  if (principalId !== principal.principalId) throw refused;
-  await renewSession(httpApi.deps.pool, secretOf(request) ?? '');
-}

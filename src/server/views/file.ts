@@ -13,11 +13,9 @@ import { contentHashOf } from '../../ledger/filings/inputs';
 import { fileFile, type FileRequest } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import type { FilingFile } from '../../starter/filings/read-file';
-import { viewOf } from '../../starter/lookup';
 import { maySee } from '../access/scope';
 import { Problem } from '../http/problem';
 import { depsFor, type HttpApi } from '../http/route';
-import { stateText } from './filing';
 
 /** @param request its exporter is one that the principal may see */
 export async function fileAs(
@@ -48,18 +46,17 @@ async function refuseHiddenHolder(
     throw new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
 }
 
-/** What became of a workbook that is filed under the reference, with either declaration; null: it is not. */
-export async function filedAs(
-  deps: HttpApi['deps'],
+/** Whether a workbook is filed under the reference, with either declaration. */
+export async function isFiled(
+  { pool, mode }: HttpApi['deps'],
   { exporterId, reference, file }: { exporterId: string; reference: string; file: FilingFile },
-): Promise<string | null> {
+): Promise<boolean> {
   const { rows, uploadType } = file;
-  const filing = await filingOfReference(deps.pool, { mode: deps.mode, reference, n: 1 });
-  if (filing?.n !== 1 || filing.exporterId !== exporterId || uploadType === undefined) return null;
-  const hashes = (['Y', 'N'] as const).map((declaration) =>
-    contentHashOf({ exporterId, uploadType, declaration, rows }),
+  const filing = await filingOfReference(pool, { mode, reference, n: 1 });
+  if (filing?.n !== 1 || filing.exporterId !== exporterId || uploadType === undefined) return false;
+  return ['Y', 'N'].some(
+    (declaration) => contentHashOf({ exporterId, uploadType, declaration, rows }) === filing.contentHash,
   );
-  return hashes.includes(filing.contentHash) ? stateText(await viewOf(deps, filing.filingId)) : null;
 }
 
 /** The key of a workbook that was handed in. It is made of who did so, who alone finds it again. */
@@ -92,4 +89,11 @@ export async function handedIn(
   const found = await readWithHash(documents, documentName(nameOf(key), 'xlsx'));
   if (found && keyOf(principal, found.content) === key) return found.content;
   throw new Problem(404, 'unknown_workbook', 'This workbook is not here any more. Hand it in again.');
+}
+
+/** The value of a cell, as it was read or, where it could not be, as the message quotes it. */
+export function valueOf(value: unknown, message: string): string {
+  if (typeof value === 'string' || typeof value === 'number') return String(value);
+  const [, quoted = ''] = /value ("(?:[^"\\]|\\.){0,200}")/.exec(message) ?? [];
+  return quoted === '' ? '' : String(JSON.parse(quoted));
 }

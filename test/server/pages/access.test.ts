@@ -180,6 +180,19 @@ describe('a page', () => {
   });
 });
 
+it('amounts are grouped by lakh for who chooses so, in that browser alone', async () => {
+  const [own, other] = [await person('lakh', ['viewer']), await person('million', ['viewer'])];
+  const path = `/exporters/${exporters.kaveri}`;
+  await stage.ledger.pool.query('UPDATE irms SET amount = 1234567.5 WHERE exporter_id = $1', [exporters.kaveri]);
+  const shows = async ({ open }: Browser) =>
+    [...new Set((await open(path)).text.match(/\d[\d,]*,\d{2,3},567\.50/gu))].join();
+  expect([await shows(own), await shows(other)]).toEqual(['1,234,567.50', '1,234,567.50']);
+  expect(await own.submit(path, '/grouping', {})).toMatchObject({ status: 303, to: path });
+  expect([await shows(own), await shows(other)]).toEqual(['12,34,567.50', '1,234,567.50']);
+  await own.submit(path, '/grouping', {});
+  expect(await shows(own)).toBe('1,234,567.50');
+});
+
 it('a viewer sees, and does nothing else', async () => {
   const viewer = await person('viewer', ['viewer']);
   const form = await viewer.form();
