@@ -92,11 +92,12 @@ const FILINGS_WITH_ROWS = `
              'irmNumber', 'IRM' || lpad((k * 3 + p / 4)::text, 10, '0'), 'sbCumInvoiceNumber', 'B' || (k * ${ROWS_PER_FILING} + p))))
              FROM generate_series(0, ${ROWS_PER_FILING - 1}) AS p), ${ROWS_PER_FILING}, 'json' FROM made;
   INSERT INTO filings (filing_id, mode, exporter_id, iec, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration, channel,
-      declared_by, made_by, made_at, state, since, moves, due_at, checked_at, reserved_at, closed_at)
+      declared_by, made_by, made_at, state, since, moves, due_at, checked_at, reserved_at, closed_at, asked, attention)
     SELECT filing_id, 'test', exporter_id, ${iecOf('party')}, 'REF-' || k, 1, 'file/test/REF-' || k, md5(filing_id), filing_id,
            ${SAMPLE.uploadType}, 'Y', 'push', 'maker', 'maker', made_at, state, made_at, 6,
            CASE WHEN state NOT LIKE '%certified' THEN now() + interval '1 hour' END, made_at, made_at,
-           CASE WHEN state LIKE '%certified' THEN made_at + interval '3 hours' END
+           CASE WHEN state LIKE '%certified' THEN made_at + interval '3 hours' END, state = 'outcome_unknown',
+           CASE state WHEN 'outcome_unknown' THEN 'Look at the portal.' WHEN 'partly_certified' THEN 'Correct the rows that were rejected.' END
       FROM made;
   CREATE TEMP TABLE filled ON COMMIT DROP AS
     SELECT m.*, p AS position, k * ${ROWS_PER_FILING} + p AS nth, 'IRM' || lpad((k * 3 + p / 4)::text, 10, '0') AS irm_number,

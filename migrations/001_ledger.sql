@@ -302,6 +302,7 @@ CREATE TABLE filings (
 CREATE INDEX filings_made ON filings (mode, made_at DESC, filing_id);
 CREATE INDEX filings_exporter ON filings (exporter_id, made_at DESC, filing_id);
 CREATE INDEX filings_state ON filings (state, made_at DESC, filing_id);
+CREATE INDEX filings_workflow ON filings (workflow_id);
 CREATE INDEX filings_input ON filings (input_ref);
 CREATE INDEX filings_open ON filings (mode, iec) WHERE closed_at IS NULL;
 -- Filings that need somebody, and those that are open and may be overdue, in the order of lists.

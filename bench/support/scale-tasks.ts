@@ -75,22 +75,22 @@ const tasksOfWorkers: ScaleTask[] = [
     name: 'reconcile: filings of 100 companies',
     mostMs: 2 * SECOND,
     run: async ({ pool }) => {
-      for (const { iec } of await companiesAfter(pool, { mode: MODE, after: HEAVY_IEC, limit: 100 }))
-        await compare(pool, iec, ['filings']);
+      for (const company of await companiesAfter(pool, { mode: MODE, after: HEAVY_IEC, limit: 100 }))
+        await compare(pool, company, ['filings']);
     },
   },
   {
     name: 'reconcile: everything of 20 companies',
     mostMs: 4 * SECOND,
     run: async ({ pool }) => {
-      for (const { iec } of await companiesAfter(pool, { mode: MODE, after: HEAVY_IEC, limit: 20 }))
-        await compare(pool, iec, EVERYTHING);
+      for (const company of await companiesAfter(pool, { mode: MODE, after: HEAVY_IEC, limit: 20 }))
+        await compare(pool, company, EVERYTHING);
     },
   },
   {
     name: 'reconcile: everything of the heavy company',
     mostMs: 20 * SECOND,
-    run: ({ pool }) => compare(pool, HEAVY_IEC, EVERYTHING),
+    run: ({ pool }) => compare(pool, { iec: HEAVY_IEC, exporterId: HEAVY }, EVERYTHING),
   },
   {
     name: 'heal-pdfs: the next 200',
@@ -101,7 +101,7 @@ const tasksOfWorkers: ScaleTask[] = [
 type Compared = Parameters<typeof compareCompany>[1];
 const EVERYTHING: Compared['checks'] = ['certificates', 'balances', 'documents', 'filings'];
 
-function compare(pool: pg.Pool, iec: string | null, checks: Compared['checks']) {
+function compare(pool: pg.Pool, { iec, exporterId }: Pick<Compared, 'iec' | 'exporterId'>, checks: Compared['checks']) {
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   const now = Date.now();
   const window = { from: day(now - 90 * 86_400_000), to: day(now), readAt: now - 30 * 86_400_000, whole: true };
@@ -109,7 +109,7 @@ function compare(pool: pg.Pool, iec: string | null, checks: Compared['checks']) 
   return compareCompany(pool, {
     mode: MODE,
     iec,
-    exporterId: HEAVY,
+    exporterId,
     checks,
     windows,
     overdueAfterMs: SETTINGS.overdueAfterMs,

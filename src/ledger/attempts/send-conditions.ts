@@ -7,6 +7,8 @@ import type { LockedFiling } from '../filings/lock';
 /** Rows `p` that were sent, are sent no longer and have no certificate; not those of attempts that were not sent. */
 const SENT_BEFORE = `p.sent_at IS NOT NULL AND p.state IN ('planned', 'rejected', 'released')`;
 
+const BEFORE = 'p.filing_id, p.position AS p_position, p.sent_at, p.freed_at, p.document_key, p.bill_key';
+
 export interface Against {
   /** The certificates that speak against sending it, by name, without those it was approved or let in beside. */
   names: string[];
@@ -24,10 +26,10 @@ export async function standsAgainst(client: Queryable, filing: LockedFiling, set
   const { rows } = await client.query<Against>(
     `WITH own AS (SELECT * FROM filing_rows WHERE filing_id = $1),
        before AS (
-         SELECT DISTINCT r.position, p.filing_id, p.position AS p_position, p.sent_at, p.freed_at, p.document_key, p.bill_key
-           FROM own r JOIN filing_rows p ON p.mode = $2 AND p.iec = $3 AND ${SENT_BEFORE}
-            AND (p.document_key = r.document_key OR p.filing_id IN
-              (SELECT filing_id FROM filings e WHERE e.mode = $2 AND e.reference = $4 AND e.n < $5))),
+         SELECT r.position, ${BEFORE} FROM own r JOIN filing_rows p
+             ON p.mode = $2 AND p.iec = $3 AND p.document_key = r.document_key AND ${SENT_BEFORE}
+         UNION SELECT r.position, ${BEFORE} FROM own r, filings e JOIN filing_rows p ON p.filing_id = e.filing_id
+          WHERE e.mode = $2 AND e.reference = $4 AND e.n < $5 AND p.mode = $2 AND p.iec = $3 AND ${SENT_BEFORE}),
        equal AS (
          SELECT c.ebrc_number, r.beside FROM own r JOIN certificates c
              ON c.mode = $2 AND c.iec = $3 AND c.document_key = r.document_key AND c.amount = r.amount

@@ -64,6 +64,7 @@ export const NEEDS_ATTENTION = `((f.attention IS NOT NULL OR f.closed_at IS NULL
 const ATTENTION = `CASE WHEN f.closed_at IS NOT NULL THEN f.attention
   ELSE nullif(concat_ws(' ', (SELECT string_agg(w.text, ' ') FROM ${RUN_FINDINGS}), f.attention), '') END`;
 
+/** What depends on rows is aggregated: for a list, PostgreSQL would make `EXISTS` a table of all rows that ever were. */
 const COLUMNS = `f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.iec, f.reference, f.n, f.corrects,
   (SELECT name FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterName",
   (SELECT email FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterEmail", f.workflow_id AS "workflowId",
@@ -73,12 +74,10 @@ const COLUMNS = `f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId
   f.pause_until AS "pauseUntil", f.errors, f.warnings, f.annotated, f.closed_at AS "closedAt", f.closed_at IS NOT NULL AS closed,
   ${OVERDUE} AS overdue, ${RUN_PROBLEM} AS "runProblem", ${NEEDS_ATTENTION} AS "needsAttention", a.number AS attempt, a.marked_at AS "sentAt",
   q.request_id AS "requestId", q.dgft_ack_id AS "dgftAckId",
-  a.number IS NULL AND NOT EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state = 'certified') AS unsent,
-  NOT EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state IN ('planned', 'sent'))
-    AND (EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.state IN ('rejected', 'released')
-      AND r.corrected_by IS NULL)
-      OR EXISTS (SELECT FROM certificates c JOIN filing_rows r ON ${ROW_OF_CERTIFICATE}
-        WHERE c.mode = f.mode AND c.iec = f.iec AND ${CANCELLED} AND r.filing_id = f.filing_id AND r.corrected_by IS NULL)) AS correctable`;
+  a.number IS NULL AND NOT coalesce((SELECT bool_or(r.state = 'certified') FROM filing_rows r WHERE r.filing_id = f.filing_id), false) AS unsent,
+  coalesce((SELECT bool_and(r.state NOT IN ('planned', 'sent')) AND bool_or(r.corrected_by IS NULL
+        AND (r.state IN ('rejected', 'released') OR c.ebrc_number IS NOT NULL))
+      FROM filing_rows r LEFT JOIN certificates c ON ${ROW_OF_CERTIFICATE} AND ${CANCELLED} WHERE r.filing_id = f.filing_id), false) AS correctable`;
 
 /** SQL: filings `f` as {@link FilingRecord}s; conditions and order follow. */
 export const FILING_RECORDS = (more = ''): string => `SELECT ${COLUMNS}${more} FROM filings f
