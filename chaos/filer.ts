@@ -42,6 +42,8 @@ export const callerOf = (client: EbrcClient): Caller => ({
       const { filing } = await client.file(request);
       if (filing.state === 'refused')
         return { refused: (filing.errors as Finding[]).map(({ message }) => message).join(' ') };
+      // No worker has recorded it within the command's time.
+      if (filing.filingId === null) throw new Error(`${reference} is ${filing.state}`);
       return { filingId: filing.filingId, state: filing.state };
     } catch (error) {
       if (error instanceof RefusedError || error instanceof UsageError) return { refused: error.message };

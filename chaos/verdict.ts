@@ -65,8 +65,14 @@ export async function judge(
 
   problems.push(...lostFilings(plan, standings, report));
   const otherwise = standings.filter((each) => each.state !== 'certified' && !isAsked(each));
-  // Nothing that is filed is wrong, so that nothing may be refused but twins.
-  const refused = otherwise.filter(({ refusedFor }) => !refusedFor.includes('already_certified'));
+  // Nothing that is filed is wrong, so that nothing may be refused, or kept from being sent, but twins.
+  const twins = new Set(plan.filings.flatMap(({ hasTwin, reference }) => (hasTwin ? [reference] : [])));
+  const refused = standings.filter(
+    (each) =>
+      each.state !== 'certified' &&
+      (!isAsked(each) || each.state === 'awaiting_approval') &&
+      !twins.has(each.reference),
+  );
   if (!mayEndOtherwise) problems.push(...refused.map(({ reference, state }) => `${reference} is ${state}`));
   if (expectsNoQuestions) {
     for (const { reference } of await askedAbout(stage)) problems.push(`a person was asked about ${reference}`);

@@ -11,8 +11,6 @@ export interface Standing {
   state: string;
   /** A person was asked about its outcome, with the evidence. */
   asked: boolean;
-  /** Codes of what it was refused for. */
-  refusedFor: string[];
 }
 
 /**
@@ -21,17 +19,18 @@ export interface Standing {
 export const isSettled = (standing: Standing): boolean =>
   isAsked(standing) || (isKnown(standing.state) && isEnd(standing.state));
 
-/** Whether a person was asked about rows whose outcome is unknown: all of an attempt, or those it leaves. */
+/**
+ * Whether a person was asked: about rows whose outcome is unknown, all of an attempt or those it leaves, or whether a
+ * filing is to be sent beside a certificate that may be its twin's.
+ */
 export const isAsked = ({ state, asked }: Standing): boolean => asked && ASKED_STATES.includes(state);
-export const ASKED_STATES: readonly string[] = ['outcome_unknown', 'overdue'];
+export const ASKED_STATES: readonly string[] = ['outcome_unknown', 'overdue', 'awaiting_approval'];
 
 const isKnown = (state: string): state is FilingState => (FILING_STATES as readonly string[]).includes(state);
 
 /** Every filing of the ledger with its state. */
 export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
-  const { rows } =
-    await pool.query<Standing>(`SELECT filing_id AS "filingId", reference, state, asked, ARRAY(SELECT e ->> 'code' FROM jsonb_array_elements(errors) e) AS "refusedFor"
-       FROM filings`);
+  const { rows } = await pool.query<Standing>(`SELECT filing_id AS "filingId", reference, state, asked FROM filings`);
   return rows;
 }
 
