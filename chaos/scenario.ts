@@ -36,7 +36,7 @@ const VARIABLES = {
   EBRC_POLL_MIN: '1s',
   EBRC_POLL_MAX: '5s',
   EBRC_SETTLE_AFTER: '40s',
-  EBRC_OVERDUE_AFTER: '5m',
+  EBRC_OVERDUE_AFTER: '2m',
 };
 
 export interface ScenarioResult extends Verdict {
