@@ -20,7 +20,7 @@ export interface OpenRequests {
   now: number;
 }
 
-/** The requests of a filing whose rows' outcomes are not all known, of any attempt. `since`: ms of the ledger's clock. */
+/** The requests of a filing whose rows' outcomes are not all known, of any attempt. `since`: ms, the ledger's clock. */
 export async function readOpenRequests(db: Queryable, filingId: string, since: number): Promise<OpenRequests> {
   const { rows } = await db.query<OpenRequests>(
     `SELECT coalesce((SELECT jsonb_agg(jsonb_build_object('number', number, 'requestId', request_id,

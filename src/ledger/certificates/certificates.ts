@@ -158,9 +158,9 @@ export type PagedCertificate = CertificateView & { mark: string };
 export const DOCUMENT_NUMBERS = `concat_ws(E'\\n', r.mapping->>'sbCumInvoiceNumber', r.mapping->>'billNo',
   r.mapping->>'gstinInvoiceNumber', c.document_no, c.bill_no, c.detail->>'gstInvoiceNo')`;
 
-/** SQL: whether an IEC is that of an exporter in $1 (mode) with a lower-cased id. */
-export const companiesOf = (iec: string, ids: string): string =>
-  `${iec} IN (SELECT e.iec FROM exporters e WHERE e.mode = $1 AND lower(e.exporter_id) ${ids})`;
+/** SQL: whether an IEC is that of an exporter in $1 (mode) with a lower-cased id. `=`: of the only one. */
+export const companiesOf = (iec: string, ids: string, is: 'IN' | '=' = 'IN'): string =>
+  `${iec} ${is} (SELECT e.iec FROM exporters e WHERE e.mode = $1 AND lower(e.exporter_id) ${ids})`;
 
 /** Certificates in the order in which the ledger first saw them, newest first. */
 export async function pageOfCertificates(
@@ -190,10 +190,11 @@ export async function pageOfCertificates(
     limit,
     cancelWithinMs = CANCEL_WITHIN_MS,
   } = page;
-  const companies = (ids: string) => companiesOf('c.iec', ids);
+  // One company's are read in their order from its index, and several companies' sorted.
+  const one = exporters?.length === 1 ? '=' : 'IN';
   const where = new Conditions(mode, limit, cancelWithinMs)
-    .add(exporterId, (p) => companies(`= lower(${p})`))
-    .add(exporters, (p) => companies(`= ANY(${p})`))
+    .add(exporterId, (p) => companiesOf('c.iec', `= lower(${p})`, '='))
+    .add(exporters, (p) => companiesOf('c.iec', `= ANY(${p})`, one))
     .add(eBRCNumber, (p) => `c.ebrc_number = ${p}`)
     .add(filingId, (p) => `f.filing_id = ${p}`)
     .add(document, (p) => `strpos(lower(${DOCUMENT_NUMBERS}), lower(${p})) > 0`)

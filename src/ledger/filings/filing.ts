@@ -64,7 +64,7 @@ export const NEEDS_ATTENTION = `((f.attention IS NOT NULL OR f.closed_at IS NULL
 const ATTENTION = `CASE WHEN f.closed_at IS NOT NULL THEN f.attention
   ELSE nullif(concat_ws(' ', (SELECT string_agg(w.text, ' ') FROM ${RUN_FINDINGS}), f.attention), '') END`;
 
-/** What depends on rows is aggregated: for a list, PostgreSQL would make `EXISTS` a table of all rows that ever were. */
+/** What depends on rows is aggregated: for a list, PostgreSQL would hash the rows of all filings for an `EXISTS`. */
 const COLUMNS = `f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.iec, f.reference, f.n, f.corrects,
   (SELECT name FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterName",
   (SELECT email FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "exporterEmail", f.workflow_id AS "workflowId",
