@@ -67,7 +67,7 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
                FROM attempts WHERE mode = $1 AND ended_at > clock_timestamp() - interval '1 day') AS "acknowledgementSeconds",
             (SELECT jsonb_build_object('missing', count(*) FILTER (WHERE pdf_problem IS DISTINCT FROM 'damaged'),
                  'damaged', count(*) FILTER (WHERE pdf_problem = 'damaged')) FROM certificates c
-              WHERE c.mode = $1 AND (pdf_document IS NULL OR pdf_problem IS NOT NULL)
+              WHERE c.mode = $1 AND (archived_at IS NULL OR pdf_problem IS NOT NULL)
                 AND EXISTS (SELECT FROM filing_rows r WHERE ${ROW_OF_CERTIFICATE})) AS pdfs
        FROM filings f WHERE mode = $1 AND closed_at IS NULL`,
     [mode],

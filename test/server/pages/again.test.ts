@@ -54,7 +54,11 @@ inBrowser('a page that is slow', () => {
   const declare = (page: Page) => page.getByLabel('Y: it declares this').check();
   const file = (page: Page) => page.getByRole('button', { name: /^File 1 row/u });
   const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true }).waitFor();
-  const status = (page: Page, text: string) => page.getByRole('status').getByText(text).waitFor();
+  /** What the person said is shown, and nothing was refused. */
+  const stands = async (page: Page, text: string): Promise<void> => {
+    await page.getByRole('status').getByText(text).waitFor();
+    expect(await page.getByRole('alert').allInnerTexts()).toEqual([]);
+  };
   const alert = (page: Page, text: RegExp) => page.getByRole('alert').getByText(text).waitFor();
 
   it.each([true, false])('files a workbook once (JavaScript: %s)', async (javaScript) => {
@@ -125,12 +129,12 @@ inBrowser('a page that is slow', () => {
     expect(await decisions('APPROVED')).toEqual([]);
     await checker.page.goBack();
     await approve(checker.page).dblclick();
-    await status(checker.page, 'You said “It may be sent” at');
+    await stands(checker.page, 'You said “It may be sent” at');
     // The same from another window: no second decision, and no error.
     await approve(second.page).click();
-    await status(second.page, 'It was carried out.');
+    await stands(second.page, 'It was carried out.');
     await second.page.reload();
-    await status(second.page, 'It was carried out.');
+    await stands(second.page, 'It was carried out.');
     // Somebody else comes too late, and is told so beside the state.
     await approve(late.page).click();
     await alert(late.page, /it does not wait for an approval|has ended as certified/u);
@@ -181,12 +185,12 @@ inBrowser('a page that is slow', () => {
     await page.waitForURL('chrome-error://chromewebdata/');
     expect(await decisions('LOST')).toHaveLength(1);
     await page.goBack();
-    await status(page, 'You said “It was not filed, and ends” at');
+    await stands(page, 'You said “It was not filed, and ends” at');
     // While it waits for a reading, the form is there: the same again is no second decision.
     if ((await summary.count()) === 1) {
       await answer();
       await page.getByRole('button', { name: 'Say “not filed”' }).dblclick();
-      await status(page, 'You said “It was not filed, and ends” at');
+      await stands(page, 'You said “It was not filed, and ends” at');
     }
     await page.locator('#status .lead').getByText('Nothing of it was filed').waitFor({ timeout: 120_000 });
     expect(await decisions('LOST')).toEqual(['devi: not_filed, carried_out']);
