@@ -45,6 +45,7 @@ const LONG = [
   'test/scenes/races.test.ts',
   'test/scenes/status-lists.test.ts',
   'test/server/examples.test.ts',
+  'test/server/pages/again.test.ts',
   'test/server/pages/file.test.ts',
   'test/server/pages/outcome.test.ts',
   'test/server/pages/provider.test.ts',

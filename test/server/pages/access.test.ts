@@ -316,7 +316,17 @@ it('a filing is approved by a second person, who has just shown who it is', asyn
   const other = await checker.submit(page, approve, { token: checker.token, contentHash: 'f'.repeat(64) });
   expect(other.status).toBe(409);
   expect(await decisions()).toBe(before);
-  expect(await checker.submit(page, approve, { note: 'looked' })).toMatchObject({ status: 303 });
+  const form = await checker.form();
+  const once = { ...formOf((await checker.open(page)).text, approve), note: 'looked' };
+  // Sent again, it is no second decision, and no error.
+  for (let times = 0; times < 2; times += 1)
+    expect(await checker.send(approve, once)).toMatchObject({
+      status: 303,
+      to: expect.stringContaining('#decide') as string,
+    });
+  const resolve = approve.replace(/approve$/u, 'resolve');
+  const unnamed = await checker.send(resolve, { form, as: 'not-filed', note: 'x' });
+  expect([unnamed.status, unnamed.text.includes('attempt')]).toEqual([400, true]);
   await eventually(async () => (await checker.open(page)).text.includes('Its row is certified'), 60_000);
   const { rows } = await stage.ledger.pool.query<{ name: string; note: string }>(
     "SELECT name, note FROM decisions WHERE kind = 'approve'",

@@ -1,6 +1,6 @@
 import { Workbook } from 'exceljs';
 import { KAVERI, type HttpStage } from '../http-stage';
-import type { Browser } from './browser';
+import { formOf, type Browser } from './browser';
 
 /** The exporter's template with its first row filled in. */
 export async function filledTemplate(
@@ -33,7 +33,12 @@ export async function fileThrough(
   const checked = await browser.submit('/file', '/file', { exporter, reference }, file);
   expect(checked).toMatchObject({ status: 303, to: expect.stringMatching(/^\/file\/[0-9a-f]{64}\?/u) as string });
   const [action = ''] = checked.to!.split('?');
+  const once = formOf((await browser.open(checked.to!)).text, action);
   const filed = await browser.submit(checked.to!, action, { declaration: 'Y', ...fields });
   expect([filed.status, filed.to]).toEqual([303, `/filings/${reference}`]);
+  // Sent again, or come back to, it is the same one.
+  const again = await browser.send(action, { ...once, declaration: 'Y', ...fields });
+  const back = await browser.open(checked.to!);
+  expect([again.to, back.to]).toEqual([filed.to, filed.to]);
   return filed.to!;
 }
