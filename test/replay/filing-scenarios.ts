@@ -192,7 +192,7 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
       const { exporter, filing } = await fileOne(stage, { approval: true });
       const { filingId, reference } = await stage.until(filing, 'awaiting_approval');
       await stage.untilAsleep(filing);
-      const { runId = '' } = await filing.describe();
+      const { runId } = await filing.describe();
       await filing.terminate('it is continued, as by a run whose history has become long');
       const input = { mode: 'test' as const, exporterId: exporter.exporterId, reference };
       const carried = { filingId: filingId ?? '', continues: runId, told: null, shared: false };
