@@ -165,7 +165,7 @@ it('no two rows of a mapping hold one ordinal, and those that are all equal neve
             ...mappingKeysOf(mapping),
             n: 1,
             state: '',
-           
+
             eBRCNumber: null,
             unknown: false,
             ...more,
