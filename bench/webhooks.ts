@@ -1,6 +1,6 @@
 /**
- * Deliveries a second of one built worker to ten endpoints, whose receiver answers after 50 ms, and its memory meanwhile.
- * Each endpoint is told of an exporter of its own, one request at a time.
+ * Deliveries a second of one built worker to ten endpoints, whose receiver answers after 50 ms, and its memory
+ * meanwhile. Each endpoint is told of an exporter of its own, one request at a time.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -49,7 +49,7 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'http-api', faults: LOST_ANSWERS, disruptions: ['http-api'], filings: 200 },
   {
     name: 'webhooks',
-    faults: LOST_ANSWERS,
+    faults: [],
     disruptions: ['webhooks', 'http-api', 'kill'],
     filings: FEW,
     variables: { EBRC_WEBHOOK_HOSTS: '127.0.0.1' },

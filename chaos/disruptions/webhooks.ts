@@ -14,7 +14,7 @@ const AWAY_MS = 30_000;
 const LATE_MS = 17_000;
 /** After the filings; the longest pause between two tries of an endpoint that was away that long is a minute. */
 const TOLD_WITHIN_MS = 180_000;
-/** Half of the events have to be with the sound endpoint after so long; one hanging request alone takes three times that. */
+/** Half of the events have to be with the sound endpoint after so long. A hanging request takes three times that. */
 const SOON_MS = 5_000;
 
 interface Behaviour {
@@ -58,8 +58,8 @@ interface Endpoint {
 
 export interface Webhooks {
   /**
-   * Waits until everything is told: every event of every filing arrived at every endpoint that asked for it, signed and in
-   * the order of its filing, and soon at the sound one. Closes the endpoints.
+   * Waits until everything is told: every event of every filing arrived at every endpoint that asked for it, signed and
+   * in the order of its filing, and soon at the sound one. Closes the endpoints.
    */
   judge(): Promise<Verdict>;
 }

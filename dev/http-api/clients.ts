@@ -151,13 +151,14 @@ async function makeJava(): Promise<Client | null> {
 
 /** Adds an endpoint, has it sent a test, and keeps what came. @returns the file */
 async function receiveWebhook({ local, token }: FiledStack): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
+  let received: object = {};
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      received = { headers: request.headers, body };
+      response.writeHead(204).end();
+    });
+  }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const arrived = once(server, 'request').then(async ([request, response]) => {
-    const body = await text(request);
-    response.writeHead(204).end();
-    return { headers: request.headers, body };
-  });
   const ask = async (path: string, body: object) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const url = `${local.httpApi.url}/v1/webhooks${path}`;
@@ -170,7 +171,7 @@ async function receiveWebhook({ local, token }: FiledStack): Promise<string> {
     const { state } = await ask(`/${webhookId}/test`, {});
     if (state !== 'delivered') throw new Error(`the test of a webhook is ${state}`);
     const file = join(FOLDER, 'webhook.json');
-    await writeFile(file, JSON.stringify({ secret, ...(await arrived) }));
+    await writeFile(file, JSON.stringify({ secret, ...received }));
     return file;
   } finally {
     server.close();
