@@ -22,8 +22,9 @@ export interface FilerReport {
   /** Rows filed again under another reference, and those that were not refused. */
   otherReferences: number;
   acceptedElsewhere: string[];
-  /** Filings that could not be started, with the reason. */
+  /** Filings that could not be started, with the reason; and those of them that have a twin, by reference. */
   refused: string[];
+  refusedTwins: string[];
 }
 
 /** How the filer files: with the typed client, or over HTTP (http-apis.ts). Both throw while servers are away. */
@@ -41,6 +42,8 @@ export const callerOf = (client: EbrcClient): Caller => ({
       const { filing } = await client.file(request);
       if (filing.state === 'refused')
         return { refused: (filing.errors as Finding[]).map(({ message }) => message).join(' ') };
+      // No worker has recorded it within the command's time.
+      if (filing.filingId === null) throw new Error(`${reference} is ${filing.state}`);
       return { filingId: filing.filingId, state: filing.state };
     } catch (error) {
       if (error instanceof RefusedError || error instanceof UsageError) return { refused: error.message };
@@ -72,12 +75,14 @@ export async function fileAll(
     otherReferences: 0,
     acceptedElsewhere: [],
     refused: [],
+    refusedTwins: [],
   };
   const late: Promise<void>[] = [];
   await forEachLimited([...filings.entries()], AT_ONCE, async ([nth, filing]) => {
     const first = await file(caller, filing, filing.reference, deadline);
     if ('refused' in first) {
-      report.refused.push(`${filing.reference}: ${first.refused}`);
+      if (filing.hasTwin && first.refused.includes('has certificate')) report.refusedTwins.push(filing.reference);
+      else report.refused.push(`${filing.reference}: ${first.refused}`);
       return;
     }
     report.started += 1;

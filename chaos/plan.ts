@@ -32,6 +32,11 @@ export interface PlannedFiling {
   message: Record<string, unknown>;
   channel: 'push' | 'bulk';
   rows: Mapping[];
+  /**
+   * Another filing of the plan has equal rows but for their IRMs: whichever comes later may be refused as certified
+   * already, while the certificate that is seen is not known to be the other's.
+   */
+  hasTwin: boolean;
 }
 
 export interface Plan {
@@ -53,10 +58,12 @@ export function makePlan({ filings, exporters, seed }: { filings: number; export
     const exporter = people[nth % people.length]!;
     const twin = nth % TWIN_EVERY === TWIN_EVERY - 1 ? planned[nth - people.length] : undefined;
     const rows = twin ? twin.rows.map(underAnotherIrm) : rowsOf(nth, random);
+    if (twin) twin.hasTwin = true;
     planned.push({
       reference: `CHAOS-${nth + 1}`,
       exporter,
       rows,
+      hasTwin: twin !== undefined,
       channel: nth % BULK_EVERY === 0 ? 'bulk' : 'push',
       message: messageOf(rows),
     });

@@ -1,7 +1,7 @@
 /** Compares the findings of the worker's own reconciliation with what the run left unsettled. */
 import type { FindingView } from '../src/domain/reconciliation/findings';
 import type { Stage } from './stage';
-import { readStandings } from './watch';
+import { isAsked, readStandings } from './watch';
 import type { Verdict } from './verdict';
 
 /**
@@ -12,7 +12,7 @@ export async function reconcileAll({ client, pool }: Stage): Promise<Verdict> {
   const reconciled = await client.reconcile({}, { wait: true });
   const findings = reconciled.findings.filter(({ closedAt }) => closedAt === null);
   const standings = await readStandings(pool);
-  const unknown = new Set(standings.filter(({ state }) => state === 'outcome_unknown').map(({ filingId }) => filingId));
+  const unknown = new Set(standings.filter(isAsked).map(({ filingId }) => filingId));
   const explained = ({ kind, filingId }: FindingView) =>
     filingId === null ? kind === 'theirs_not_ours' && unknown.size > 0 : unknown.has(filingId);
   const unexpected = findings.filter((finding) => !explained(finding));

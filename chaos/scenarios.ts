@@ -39,7 +39,13 @@ export const SCENARIOS: readonly Scenario[] = [
   { name: 'bad network', faults: [], disruptions: ['links'], filings: FEW },
   { name: 'full disk', faults: LOST_ANSWERS, disruptions: ['full-disk'], filings: FEW },
   { name: 'rolling upgrade', faults: [], disruptions: ['versions'], filings: FEW, expectsNoQuestions: true },
-  { name: 'bad deployment', faults: LOST_ANSWERS, disruptions: ['bad-deployment'], filings: FEW },
+  {
+    name: 'bad deployment',
+    faults: LOST_ANSWERS,
+    disruptions: ['bad-deployment'],
+    filings: FEW,
+    variables: { EBRC_OVERDUE_AFTER: '2m' },
+  },
   {
     name: 'clocks apart',
     faults: [...LOST_ANSWERS, ...SLOW_SUBMISSIONS],

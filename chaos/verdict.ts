@@ -6,7 +6,7 @@ import type { FilerReport } from './filer';
 import type { Plan } from './plan';
 import type { Scenario } from './scenarios';
 import type { Stage } from './stage';
-import { isSettled, readStandings, type Standing } from './watch';
+import { ASKED_STATES, isAsked, isSettled, readStandings, type Standing } from './watch';
 
 /** The result of a check: figures for the table, and every violation found. */
 export interface Verdict {
@@ -63,11 +63,16 @@ export async function judge(
   const doubles = sandbox.doubleFilings();
   for (const { requestIds } of doubles) problems.push(`filed twice: requests ${requestIds.join(', ')}`);
 
-  problems.push(...lostFilings(plan, standings));
-  const otherwise = standings.filter(({ state }) => !['certified', 'outcome_unknown'].includes(state));
-  // Nothing that is filed is wrong, so that nothing may be refused; but a certificate whose filing is not known yet may
-  // be seen, and is then as good as its twin's.
-  const refused = otherwise.filter(({ refusedFor }) => refusedFor.join() !== 'already_certified');
+  problems.push(...lostFilings(plan, standings, report));
+  const otherwise = standings.filter((each) => each.state !== 'certified' && !isAsked(each));
+  // Nothing that is filed is wrong, so that nothing may be refused, or kept from being sent, but twins.
+  const twins = new Set(plan.filings.flatMap(({ hasTwin, reference }) => (hasTwin ? [reference] : [])));
+  const refused = standings.filter(
+    (each) =>
+      each.state !== 'certified' &&
+      (!isAsked(each) || each.state === 'awaiting_approval') &&
+      !twins.has(each.reference),
+  );
   if (!mayEndOtherwise) problems.push(...refused.map(({ reference, state }) => `${reference} is ${state}`));
   if (expectsNoQuestions) {
     for (const { reference } of await askedAbout(stage)) problems.push(`a person was asked about ${reference}`);
@@ -78,7 +83,7 @@ export async function judge(
 
   const owners = ownersOf(certificates, rows, problems);
   const archived = await checkPdfs(stage, rows, problems);
-  const unknown = standings.filter(({ state }) => state === 'outcome_unknown');
+  const unknown = standings.filter(isAsked);
   const unknownIds = new Set(unknown.map(({ filingId }) => filingId));
   const filedUnknown = new Set(
     owners.unowned.map(({ holder }) => holder).filter((holder): holder is string => holder !== null),
@@ -91,7 +96,7 @@ export async function judge(
     figures: [
       [FIGURES.filings, standings.length],
       [FIGURES.certified, count('certified')],
-      [FIGURES.unknown, unknown.filter(({ asked }) => asked).length],
+      [FIGURES.unknown, unknown.length],
       ['    of these at the authority', [...unknownIds].filter((id) => filedUnknown.has(id)).length],
       [FIGURES.otherStates, otherwise.length],
       ['rows', rows.length],
@@ -105,16 +110,17 @@ export async function judge(
       ['the same rows by another name, accepted', `${report.otherReferences}, ${report.acceptedElsewhere.length}`],
       ['calls / refused with 429', `${calls.length} / ${sum(Object.values(sandbox.refusedByRate()))}`],
       [FIGURES.twice, doubles.length],
-      [FIGURES.lost, lostFilings(plan, standings).length],
+      [FIGURES.lost, lostFilings(plan, standings, report).length],
     ],
   };
 }
 
-function lostFilings(plan: Plan, standings: readonly Standing[]): string[] {
+function lostFilings(plan: Plan, standings: readonly Standing[], { refusedTwins }: FilerReport): string[] {
   const byReference = new Map<string, Standing[]>();
   for (const each of standings) byReference.set(each.reference, [...(byReference.get(each.reference) ?? []), each]);
   const problems = plan.filings.flatMap(({ reference }) => {
     const found = byReference.get(reference) ?? [];
+    if (found.length === 0 && refusedTwins.includes(reference)) return [];
     if (found.length === 0) return [`lost: ${reference} is not in the ledger`];
     // One that was cancelled before it was sent may have been filed anew.
     const kept = found.filter(({ state }) => state !== 'abandoned');
@@ -165,7 +171,7 @@ function ownersOf(
     if (row.eBRCNumber === null) continue;
     byNumber.set(row.eBRCNumber, [...(byNumber.get(row.eBRCNumber) ?? []), row]);
   }
-  const waiting = rows.filter((row) => row.eBRCNumber === null && row.filingState === 'outcome_unknown');
+  const waiting = rows.filter((row) => row.eBRCNumber === null && ASKED_STATES.includes(row.filingState));
   const taken = new Set<LedgerRow>();
   const unowned: Unowned[] = [];
   let owned = 0;

@@ -11,25 +11,26 @@ export interface Standing {
   state: string;
   /** A person was asked about its outcome, with the evidence. */
   asked: boolean;
-  /** Codes of what it was refused for. */
-  refusedFor: string[];
 }
 
 /**
  * Whether no further change is expected of a filing: it ended, or a person has been asked and shown the evidence.
  */
-export function isSettled({ state, asked }: Standing): boolean {
-  if (state === 'outcome_unknown') return asked;
-  return isKnown(state) && isEnd(state);
-}
+export const isSettled = (standing: Standing): boolean =>
+  isAsked(standing) || (isKnown(standing.state) && isEnd(standing.state));
+
+/**
+ * Whether a person was asked: about rows whose outcome is unknown, all of an attempt or those it leaves, or whether a
+ * filing is to be sent beside a certificate that may be its twin's.
+ */
+export const isAsked = ({ state, asked }: Standing): boolean => asked && ASKED_STATES.includes(state);
+export const ASKED_STATES: readonly string[] = ['outcome_unknown', 'overdue', 'awaiting_approval'];
 
 const isKnown = (state: string): state is FilingState => (FILING_STATES as readonly string[]).includes(state);
 
 /** Every filing of the ledger with its state. */
 export async function readStandings(pool: pg.Pool): Promise<Standing[]> {
-  const { rows } =
-    await pool.query<Standing>(`SELECT filing_id AS "filingId", reference, state, asked, ARRAY(SELECT e ->> 'code' FROM jsonb_array_elements(errors) e) AS "refusedFor"
-       FROM filings`);
+  const { rows } = await pool.query<Standing>(`SELECT filing_id AS "filingId", reference, state, asked FROM filings`);
   return rows;
 }
 
@@ -68,7 +69,7 @@ function textOf(standings: readonly Standing[]): string {
 /** What people are told about filings of unknown outcome. */
 export async function readQuestions(pool: pg.Pool): Promise<{ reference: string; attention: string }[]> {
   const { rows } = await pool.query<{ reference: string; attention: string }>(
-    `SELECT reference, coalesce(attention, '') AS attention FROM filings WHERE state = 'outcome_unknown' ORDER BY 1`,
+    `SELECT reference, coalesce(attention, '') AS attention FROM filings WHERE state IN ('outcome_unknown', 'overdue') ORDER BY 1`,
   );
   return rows;
 }

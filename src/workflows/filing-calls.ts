@@ -1,5 +1,6 @@
 /** The calls of a filing's run: each kind of `next` that is done outside of the ledger. */
 import type { Advanced, AdvanceArgs } from '../activities/filings/advance';
+import type { CompanyRead } from '../activities/read-company';
 import type { Next } from '../domain/filing/facts';
 import { calls } from './activity-profiles';
 
@@ -23,12 +24,10 @@ const CALLS: { [Kind in Outside]: (advanced: Advanced, next: Extract<Next, { do:
   async read({ exporterId, filingId }, { what, summary, priority }) {
     const rateClass = what === 'irms' ? 'irm-refresh' : 'details';
     const about = { summary, rateClass, exporterId, priorityKey: priority } as const;
-    const { failure } = await calls('api', about).readCompany({
-      exporterId,
-      what,
-      filingId: filingId ?? undefined,
-    });
-    return { called: 'read', failure };
+    const args = { exporterId, what, filingId: filingId ?? undefined };
+    const read = (await calls('api', about).readCompany(args)) as CompanyRead | null;
+    // Completed by hand: nothing was read, and the ledger knows it.
+    return { called: 'read', failure: read?.failure ?? null };
   },
 
   async submit({ exporterId, filingId, told }, { n, channel, summary }) {

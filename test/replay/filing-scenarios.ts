@@ -185,6 +185,29 @@ export const FILING_SCENARIOS: readonly FilingScenario[] = [
     },
   },
   {
+    name: 'file-continued',
+    workflow: 'fileRemittances',
+    ends: { state: 'certified' },
+    play: async (stage) => {
+      const { exporter, filing } = await fileOne(stage, { approval: true });
+      const { filingId, reference } = await stage.until(filing, 'awaiting_approval');
+      await stage.untilAsleep(filing);
+      const { runId } = await filing.describe();
+      await filing.terminate('it is continued, as by a run whose history has become long');
+      const input = { mode: 'test' as const, exporterId: exporter.exporterId, reference };
+      const carried = { filingId: filingId ?? '', continues: runId, told: null, shared: false };
+      const continued = await stage.env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
+        taskQueue: stage.worker.taskQueue,
+        workflowId: filing.workflowId,
+        args: [input, carried],
+      });
+      await stage.until(continued, 'awaiting_approval');
+      await stage.decide(continued, 'approve', { by: 'meera' });
+      await stage.decide(continued, 'approve', { by: 'ravi' });
+      return ended(continued);
+    },
+  },
+  {
     name: 'reconcile',
     workflow: 'reconcile',
     ends: { state: 'done', companies: 1, skipped: [] },

@@ -1,4 +1,5 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { History } from '@temporalio/common/lib/proto-utils';
 import { historyToJson } from './history-json';
@@ -74,16 +75,27 @@ export function resultOf({ events }: RecordedHistory): Record<string, unknown> |
   return JSON.parse(texts.find((text) => text.startsWith('{')) ?? 'null') as Record<string, unknown> | null;
 }
 
-/** Neither matters to a replay, and both tell of the machine that recorded: who ran it, and where its files lie. */
+/** What does not matter to a replay, and tells of the machine that recorded: who ran it, and where its files lie. */
 const OF_THE_MACHINE: Readonly<Record<string, string>> = { identity: 'recorder', stackTrace: '' };
+
+/** The document store's folder in the data of a payload. */
+function withoutFolder(data: string): string {
+  const text = Buffer.from(data, 'base64').toString('utf8');
+  return text.includes(tmpdir()) ? toBase64(text.replaceAll(/"[^"]+(?=\/documents\/)/gu, '"')) : data;
+}
+const toBase64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
 
 function withoutTheMachine(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutTheMachine);
+  // A worker's own task queue is named after its process.
+  if (typeof value === 'string') return value.replace(/^\d+@.+-(?=[0-9a-f]{32}$)/u, 'recorder-');
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, each]: [string, unknown]) => [
       name,
-      OF_THE_MACHINE[name] ?? withoutTheMachine(each),
+      name === 'data' && typeof each === 'string'
+        ? withoutFolder(each)
+        : (OF_THE_MACHINE[name] ?? withoutTheMachine(each)),
     ]),
   );
 }

@@ -7,14 +7,16 @@ import globalSetup from '../support/jest/global-setup';
 import globalTeardown from '../support/jest/global-teardown';
 import { openFilingStage } from '../scenes/stage';
 import { openStage } from '../workflows/exporter/onboard-stage';
+import { startExtractionStage } from '../assistant/extraction-stage';
 import { FILING_SCENARIOS } from './filing-scenarios';
 import { writeHistory } from './history-files';
 import { ONBOARDING_SCENARIOS } from './onboarding-scenarios';
+import { ONE_STEP_SCENARIOS } from './one-step-scenarios';
 import { startRefusingProxy } from './refusing-proxy';
 import type { Scenario } from './scenario';
 import { version } from '../../package.json';
 
-const ALL = [...FILING_SCENARIOS, ...ONBOARDING_SCENARIOS].map(({ name }) => name);
+const ALL = [...FILING_SCENARIOS, ...ONBOARDING_SCENARIOS, ...ONE_STEP_SCENARIOS].map(({ name }) => name);
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -33,8 +35,11 @@ async function main(): Promise<void> {
   }
   await globalSetup();
   try {
-    await recordFilings(wanted, values.replace);
-    await recordOnboardings(wanted, values.replace);
+    const { replace } = values;
+    const isWanted = ({ name }: { name: string }) => wanted.includes(name);
+    await recordFilings(wanted, replace);
+    await recordEach(ONBOARDING_SCENARIOS.filter(isWanted), openStage, replace);
+    await recordEach(ONE_STEP_SCENARIOS.filter(isWanted), startExtractionStage, replace);
   } finally {
     await globalTeardown();
   }
@@ -63,9 +68,14 @@ async function recordFilings(wanted: readonly string[], replace: boolean): Promi
   }
 }
 
-async function recordOnboardings(wanted: readonly string[], replace: boolean): Promise<void> {
-  for (const scenario of ONBOARDING_SCENARIOS.filter(({ name }) => wanted.includes(name))) {
-    const stage = await openStage();
+/** Each scenario on a stage of its own. */
+async function recordEach<Stage extends { close(): Promise<void> }>(
+  scenarios: readonly Scenario<Stage>[],
+  open: () => Promise<Stage>,
+  replace: boolean,
+): Promise<void> {
+  for (const scenario of scenarios) {
+    const stage = await open();
     try {
       await record(scenario, stage, replace);
     } finally {

@@ -17,9 +17,10 @@ import {
 } from './history-files';
 import { historyFromJson } from './history-json';
 import { ONBOARDING_SCENARIOS } from './onboarding-scenarios';
+import { ONE_STEP_SCENARIOS } from './one-step-scenarios';
 import { testFolder } from '../support/folder';
 
-const SCENARIOS = [...FILING_SCENARIOS, ...ONBOARDING_SCENARIOS];
+const SCENARIOS = [...FILING_SCENARIOS, ...ONBOARDING_SCENARIOS, ...ONE_STEP_SCENARIOS];
 /** A scenario that needs more is a workflow that should have gone on in a new run, or a story that is told too long. */
 const MOST_EVENTS = 500;
 
