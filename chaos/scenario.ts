@@ -8,6 +8,7 @@ import { seededRandom } from './random';
 import { reconcileAll } from './reconciliation';
 import { openStage, type Stage } from './stage';
 import { startOddTexts, type OddTexts } from './disruptions/odd-texts';
+import { openWebhooks } from './disruptions/webhooks';
 import type { Scenario } from './scenarios';
 import { FIRST_VERSION, makeCurrent, versionOf } from './disruptions/servers';
 import { startDisruptions } from './disruptions/disruptions';
@@ -116,6 +117,7 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
   if (scenario.disruptions.includes('versions')) await makeCurrent(stage, FIRST_VERSION);
   say(`onboarding ${options.exporters} exporters`);
   await onboardAll(stage.client, plan.exporters);
+  const webhooks = scenario.disruptions.includes('webhooks') ? await openWebhooks(stage) : null;
   for (const fault of scenario.faults) stage.sandbox.addFault(fault);
   say(`starting ${options.filings} filings`);
   const began = Date.now();
@@ -124,25 +126,19 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
 
   const verdict = await judge(stage, plan, report, scenario);
   for (const { reference, attention } of await readQuestions(stage.pool)) say(`${reference}: ${attention}`);
-  const reconciled = await reconcileAll(stage);
-  const answered = await httpApis?.judge();
+  const seen = [await reconcileAll(stage), await httpApis?.judge(), await webhooks?.judge()].filter(
+    (one) => one !== undefined,
+  );
   await httpApis?.processes.stop();
   await workers.stop();
   return {
     name: scenario.name,
     tookMs,
     disruptions: done,
-    problems: [
-      ...failed,
-      ...verdict.problems,
-      ...reconciled.problems,
-      ...(answered?.problems ?? []),
-      ...workers.problems,
-    ],
+    problems: [...failed, ...verdict.problems, ...seen.flatMap(({ problems }) => problems), ...workers.problems],
     figures: [
       ...verdict.figures,
-      ...reconciled.figures,
-      ...(answered?.figures ?? []),
+      ...seen.flatMap(({ figures }) => figures),
       ['workers that exited unexpectedly', workers.problems.length],
       ...done,
     ],

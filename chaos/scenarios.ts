@@ -53,6 +53,13 @@ export const SCENARIOS: readonly Scenario[] = [
     filings: FEW,
   },
   { name: 'http-api', faults: LOST_ANSWERS, disruptions: ['http-api'], filings: 200 },
+  {
+    name: 'webhooks',
+    faults: [],
+    disruptions: ['webhooks', 'http-api', 'kill'],
+    filings: FEW,
+    variables: { EBRC_WEBHOOK_HOSTS: '127.0.0.1' },
+  },
   { name: 'odd texts', faults: [], disruptions: ['odd-texts'], filings: FEW, expectsNoQuestions: true },
 ];
 

@@ -1,11 +1,9 @@
-import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.*;
 import java.net.*;
 import java.net.http.*;
-import java.net.http.HttpRequest.BodyPublishers;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.*;
 import java.security.MessageDigest;
-import java.time.Instant;
 import java.util.*;
 import java.util.regex.*;
 import java.util.stream.*;
@@ -14,8 +12,8 @@ import javax.crypto.spec.SecretKeySpec;
 
 /** Onboards an exporter, files a message and a workbook, and follows them. Java 17 or newer, no packages: java BackOffice.java */
 public class BackOffice {
-  static final String EBRC = System.getenv("EBRC"), TOKEN = System.getenv("TOKEN"), SANDBOX = System.getenv("SANDBOX"), REF = System.getenv("REF");
-  static final String EXPORTER = "accounts@kaveri.example", JSON = "application/json";
+  static final String EBRC = System.getenv("EBRC"), TOKEN = System.getenv("TOKEN"), SANDBOX = System.getenv("SANDBOX"), REF = System.getenv("REF"),
+      EXPORTER = "accounts@kaveri.example", JSON = "application/json";
   static final Set<String> ENDS = Set.of("certified", "partly_certified", "rejected", "needs_correction", "abandoned", "awaiting_approval", "needs_credentials");
   static final HttpClient CLIENT = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
@@ -30,7 +28,7 @@ public class BackOffice {
   /** After 429 and 503 the same request is repeated. */
   static Answer ask(String method, String address, String type, String body) throws Exception {
     HttpRequest request = HttpRequest.newBuilder(URI.create(address)).header("Authorization", "Bearer " + TOKEN).header("Content-Type", type)
-        .header("Prefer", "wait=60").method(method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body)).build();
+        .header("Prefer", "wait=60").method(method, body == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofString(body)).build();
     for (;;) {
       HttpResponse<byte[]> answer = CLIENT.send(request, HttpResponse.BodyHandlers.ofByteArray());
       if (answer.statusCode() != 429 && answer.statusCode() != 503) return new Answer(answer.statusCode(), answer.body());
@@ -39,15 +37,12 @@ public class BackOffice {
   }
 
   static Answer get(String path) throws Exception { return ask("GET", EBRC + path, JSON, null); }
-
   static Answer post(String path, String body) throws Exception { return ask("POST", EBRC + path, JSON, body); }
 
   /** The state in which a filing ends, or needs somebody. */
   static String ended(String reference) throws Exception {
-    for (;;) {
-      Answer filing = get("/v1/filings/" + URLEncoder.encode(reference, StandardCharsets.UTF_8));
-      if ("true".equals(filing.field("asked")) || ENDS.contains(filing.field("state"))) return filing.field("state");
-    }
+    Answer filing = get("/v1/filings/" + URLEncoder.encode(reference, StandardCharsets.UTF_8));
+    return "true".equals(filing.field("asked")) || ENDS.contains(filing.field("state")) ? filing.field("state") : ended(reference);
   }
 
   /** A mapping of a remittance to an invoice. Its fields of the IRM have the same names. */
@@ -60,25 +55,25 @@ public class BackOffice {
     return row;
   }
 
-  @SafeVarargs
-  static String message(Map<String, Object>... rows) {
-    String items = Stream.of(rows).map(row -> row.entrySet().stream().map(cell -> '"' + cell.getKey() + "\":"
+  static String message(List<Map<String, Object>> rows) {
+    String items = rows.stream().map(row -> row.entrySet().stream().map(cell -> '"' + cell.getKey() + "\":"
         + (cell.getValue() instanceof String text ? '"' + text + '"' : cell.getValue())).collect(Collectors.joining(",", "{", "}"))).collect(Collectors.joining(","));
-    return "{\"recordResCount\":%d,\"uploadType\":\"103\",\"decalarationFlag\":\"Y\",\"ebrcBulkGenDtos\":[%s]}".formatted(rows.length, items);
+    return "{\"recordResCount\":%d,\"uploadType\":\"103\",\"decalarationFlag\":\"Y\",\"ebrcBulkGenDtos\":[%s]}".formatted(rows.size(), items);
   }
 
-  static String filing(String reference, String message) {
-    return "{\"exporter\":\"%s\",\"reference\":\"%s\",\"message\":%s}".formatted(EXPORTER, reference, message);
-  }
+  static String filing(String reference, String message) { return "{\"exporter\":\"%s\",\"reference\":\"%s\",\"message\":%s}".formatted(EXPORTER, reference, message); }
 
   /** Whether a webhook is ours (Standard Webhooks). While a secret is rotated there are two signatures. */
-  static boolean verified(String secret, String id, String at, String signatures, byte[] body) throws Exception {
-    if (Math.abs(Instant.now().getEpochSecond() - Long.parseLong(at)) > 300) return false;
-    Mac mac = Mac.getInstance("HmacSHA256");
-    mac.init(new SecretKeySpec(Base64.getDecoder().decode(secret.substring("whsec_".length())), "HmacSHA256"));
-    mac.update((id + "." + at + ".").getBytes(StandardCharsets.UTF_8));
-    byte[] own = ("v1," + Base64.getEncoder().encodeToString(mac.doFinal(body))).getBytes();
-    return Stream.of(signatures.split(" ")).anyMatch(given -> MessageDigest.isEqual(own, given.getBytes()));
+  static boolean verified(String secret, Headers head, byte[] body) {
+    try {
+      String at = head.getFirst("webhook-timestamp");
+      Mac mac = Mac.getInstance("HmacSHA256");
+      mac.init(new SecretKeySpec(Base64.getDecoder().decode(secret.substring("whsec_".length())), "HmacSHA256"));
+      mac.update((head.getFirst("webhook-id") + "." + at + ".").getBytes(StandardCharsets.UTF_8));
+      byte[] own = ("v1," + Base64.getEncoder().encodeToString(mac.doFinal(body))).getBytes();
+      return Math.abs(System.currentTimeMillis() / 1000 - Long.parseLong(at)) < 300
+          && Stream.of(head.getFirst("webhook-signature").split(" ")).anyMatch(given -> MessageDigest.isEqual(own, given.getBytes()));
+    } catch (Exception malformed) { return false; }
   }
 
   public static void main(String[] args) throws Exception {
@@ -88,9 +83,8 @@ public class BackOffice {
     String irms = new String(get("/v1/exporters/" + EXPORTER + "/irms?free=true").bytes(), StandardCharsets.UTF_8);
     Answer irm = new Answer(200, Stream.of(irms.split("(?=\\{\"irmNumber\")")).filter(each -> each.contains("\"irmFCC\":\"USD\"")).findFirst().get().getBytes());
     // 2. File two rows. The sandbox is told to reject one of them, once.
-    String rejected = "{\"match\":{\"document\":\"" + REF + "-B\"},\"processingStatus\":\"Errored\",\"errorDetails\":[\"ERR36: Declaration flag\"],\"times\":1}";
-    if (SANDBOX != null) ask("POST", SANDBOX + "/outcomes", JSON, rejected);
-    String both = message(row(irm, 1, REF + "-A"), row(irm, 2, REF + "-B"));
+    if (SANDBOX != null) ask("POST", SANDBOX + "/outcomes", JSON, "{\"match\":{\"document\":\"" + REF + "-B\"},\"processingStatus\":\"Errored\",\"errorDetails\":[\"ERR36: Declaration flag\"],\"times\":1}");
+    String both = message(List.of(row(irm, 1, REF + "-A"), row(irm, 2, REF + "-B")));
     System.out.println("filed " + post("/v1/filings", filing(REF, both)).status() + "\nended " + ended(REF));
     Answer rows = get("/v1/filings/" + REF + "/rows");
     String number = rows.field("eBRCNumber");
@@ -99,10 +93,10 @@ public class BackOffice {
     for (; pdf.status() != 200; pdf = get("/v1/certificates/" + number + "/pdf")) Thread.sleep(1000);
     System.out.println("saved " + Files.write(Path.of(REF + ".pdf"), pdf.bytes()));
     // 3. Correct the rejected row: it alone, with its serial number, under the same reference.
-    Answer corrected = post("/v1/filings/" + REF + "/correct", "{\"message\":" + message(row(irm, 2, REF + "-B")) + "}");
-    System.out.println("corrected " + corrected.status() + " " + ended(REF));
+    String again = "{\"message\":" + message(List.of(row(irm, 2, REF + "-B"))) + "}";
+    System.out.println("corrected " + post("/v1/filings/" + REF + "/correct", again).status() + " " + ended(REF));
     // 4. What a reference and a mapping are protected from.
-    Answer taken = post("/v1/filings", filing(REF, message(row(irm, 1, REF + "-C")))), held = post("/v1/filings", filing(REF + "-2", both));
+    Answer taken = post("/v1/filings", filing(REF, message(List.of(row(irm, 1, REF + "-C"))))), held = post("/v1/filings", filing(REF + "-2", both));
     System.out.println(taken.field("code") + " " + held.field("code"));
     // 5. A workbook: a form with a file. A .csv with the names of the message's fields is one too.
     Map<String, Object> cells = row(irm, 1, REF + "-D");
@@ -115,16 +109,12 @@ public class BackOffice {
     HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
     Answer hook = post("/v1/webhooks", "{\"url\":\"http://127.0.0.1:" + server.getAddress().getPort() + "/\"}");
     server.createContext("/", call -> {
-      try {
-        var head = call.getRequestHeaders();
-        boolean ours = verified(hook.field("secret"), head.getFirst("webhook-id"), head.getFirst("webhook-timestamp"), head.getFirst("webhook-signature"), call.getRequestBody().readAllBytes());
-        call.sendResponseHeaders(ours ? 204 : 401, -1);
-      } catch (Exception error) { call.close(); }
+      boolean ours = verified(hook.field("secret"), call.getRequestHeaders(), call.getRequestBody().readAllBytes());
+      call.sendResponseHeaders(ours ? 204 : 401, -1);
     });
     server.start();
-    String own = "/v1/webhooks/" + hook.field("webhookId");
-    System.out.println("webhook " + post(own + "/test", "{}").field("state"));
-    ask("DELETE", EBRC + own, JSON, null);
+    System.out.println("webhook " + post("/v1/webhooks/" + hook.field("webhookId") + "/test", "{}").field("state"));
+    ask("DELETE", EBRC + "/v1/webhooks/" + hook.field("webhookId"), JSON, null);
     server.stop(0);
   }
 }

@@ -37,6 +37,7 @@ export const DISRUPTIONS = {
   'http-api': 'the filings come over HTTP, and its two processes are killed at random (kill -9)',
   clocks: 'the clock of every second worker is 5 s ahead',
   'odd-texts': 'NUL, halves of surrogates and a megabyte in texts of the service',
+  webhooks: 'of five endpoints of webhooks one hangs, one cuts, one answers late, one with 503, and they come back',
 } as const;
 
 export type DisruptionKind = keyof typeof DISRUPTIONS;
@@ -201,6 +202,7 @@ function disruptionsOf(kind: DisruptionKind, options: DisruptionOptions, random:
     }
     case 'clocks':
     case 'odd-texts':
+    case 'webhooks':
       // Set up when the servers and workers start: stage.ts and scenario.ts.
       return [];
   }

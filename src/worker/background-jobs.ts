@@ -63,8 +63,9 @@ async function runForever(
 /** The delay before a worker tries again to lead after a failure, or after it lost the lead. */
 const LEAD_AGAIN_MS = 15_000;
 /** How often the leader notifies the others that it leads, which costs them no statement. */
-const HEARD_EVERY_MS = 60_000;
-const SILENT_MS = 75_000;
+const HEARD_EVERY_MS = 10_000;
+/** A leader that was killed says nothing: until then nobody is told of events. */
+const SILENT_MS = 15_000;
 const HELD = 'held';
 const FREE = 'free';
 

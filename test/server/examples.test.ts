@@ -70,10 +70,7 @@ it.each(PROGRAMS)('$file does what a back office does', async ({ file, tools, co
     return;
   }
   const ref = `EX-${file.replace(/\W/gu, '').slice(-7).toUpperCase()}`;
-  const env = {
-    ...cleanEnvironment({ EBRC: stage.url, TOKEN: token, SANDBOX: stage.sandbox.controlUrl, REF: ref }),
-    GOCACHE: join(folder, 'go-cache'),
-  };
+  const env = cleanEnvironment({ EBRC: stage.url, TOKEN: token, SANDBOX: stage.sandbox.controlUrl, REF: ref });
   const { stdout } = await run(command, [...args, join(ROOT, 'examples', file)], { cwd: folder, env });
   for (const does of DOES) expect(stdout).toMatch(does);
   expect(readFileSync(join(folder, `${ref}.pdf`), 'latin1')).toMatch(/^%PDF-/u);

@@ -281,7 +281,7 @@ it('says what to do in fields and routes, and never in options of a command', as
   for (const text of texts) expect(text).not.toMatch(/ --[a-z]|ebrc [a-z]/);
   expect(texts[1]).toContain('"actions":["approve","abandon"]');
   expect(texts[2]).toContain('"allowDuplicate":"1=REASON"');
-  expect(texts[2]).toContain('see GET /v1/filings');
+  expect(texts[2]).toContain('`allowDuplicate` for row 1, with a reason');
   expect(texts[3]).toContain('/correct.');
   expect(texts.at(-2)).toContain('GET /v1/filings shows them');
   expect(texts.at(-1)).toContain('POST /v1/exporters adds one');

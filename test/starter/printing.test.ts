@@ -279,6 +279,8 @@ test('a refusal of a file begins with what was filed, and says once what would l
     'Nothing was filed: 2 errors in 2 rows.\nError in rows 2 and 3: It has its certificate.\n' +
       'Only where a second certificate is meant: --allow-duplicate 2-3=REASON.\n',
   );
+  const told = { ...live, row: 2, message: 'Held. --allow-duplicate 2-3=REASON asks a second person.' };
+  expect(describeProblems([told, { ...live, row: 3 }])).not.toMatch(/2-3=REASON[^]*2-3=REASON/u);
 });
 
 test('a refusal names the other faults of its rows', () => {

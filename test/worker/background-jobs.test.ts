@@ -99,6 +99,21 @@ it('is done by one worker at a time, and by another once that one has lost its c
   await Promise.all([workers[other]?.stop(), third.stop()]);
 });
 
+it('is done by another worker soon after the one that did it was killed, without a word', async () => {
+  const { pool } = database;
+  const killed = await pool.connect();
+  await killed.query(`SELECT pg_advisory_lock(hashtextextended('lead/live', 8))`);
+  let runs = 0;
+  const counting = job(() => Promise.resolve(void (runs += 1)));
+  const waiting = startBackgroundJobs([leaderJob({ pool, mode: 'live', jobs: [counting], logger: silent })], silent);
+  const listens = `SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND state = 'idle' AND pid <> pg_backend_pid()`;
+  await eventually(async () => (await pool.query(listens)).rowCount === 1);
+  killed.release(true);
+  // Filings and their events go on meanwhile.
+  await eventually(() => runs > 0, 60_000);
+  await waiting.stop();
+});
+
 const server = useDevServer();
 
 it('registers a search attribute again that is gone', async () => {

@@ -31,6 +31,8 @@ export interface LetIn {
   reason: string | null;
 }
 
+const NOT_KNOWN = 'Its outcome is not known yet: nothing is filed beside it before that.';
+
 /**
  * Lets the permitted rows pass, each with a warning, and refuses the others. An objection by nothing but what an
  * earlier one to the row names is not told: a mapping that is held mostly overdraws its document too.
@@ -45,6 +47,13 @@ export function judgeObjections(
   const stuck = new Set(objections.filter(({ unknown }) => unknown).map(({ row }) => row));
   const option = allowDuplicate(objections.map(({ row }) => row).filter((row) => !stuck.has(row)));
   const letIn = new Map<number, LetIn>();
+  // Hundreds of rows may be refused for the same reason: the first one says what to do.
+  const advised = new Set<string>();
+  const advising = (message: string, advice: string) => {
+    if (advised.has(advice)) return message;
+    advised.add(advice);
+    return `${message} ${advice}`;
+  };
   const findings = objections.map((objection): Finding => {
     const { position, row, code, message, filings, certificates, unknown } = objection;
     const given = permits.get(String(row));
@@ -59,11 +68,10 @@ export function judgeObjections(
       letIn.set(position, { beside: [...(letIn.get(position)?.beside ?? []), ...against], reason });
       return { ...finding, severity: 'warning' };
     }
-    if (unknown)
-      return { ...finding, message: `${message} An outcome is not known yet: nothing is filed beside it before that.` };
+    if (unknown) return { ...finding, message: advising(message, NOT_KNOWN) };
     if (stuck.has(row)) return finding;
-    const advice = `Leave the row out or correct it; where it is meant all the same, --allow-duplicate ${option} asks a second person.`;
-    return { ...finding, message: `${message} ${advice}`, allowDuplicate: option };
+    const advice = `Leave such rows out or correct them. Where a second certificate is meant, --allow-duplicate ${option} asks a second person.`;
+    return { ...finding, message: advising(message, advice), allowDuplicate: option };
   });
   return { findings, letIn };
 }

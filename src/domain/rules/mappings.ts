@@ -52,8 +52,6 @@ export interface HeldMapping extends MappingKeys {
   n: number;
   /** Of its filing. */
   state: string;
-  /** ISO 8601. */
-  madeAt: string;
   ordinal: number;
   /** Its certificate, if it has one. */
   eBRCNumber: string | null;
@@ -145,18 +143,15 @@ export function takeFreed(keys: readonly MappingKeys[], freed: readonly FreedMap
 const what = ({ mapping }: MappingRow): string =>
   `IRM ${mapping.irmNumber} for document ${mapping.sbCumInvoiceNumber} with ${mapping.mappedIRMAmountFCC} ${mapping.irmFCC}`;
 
-const nameOfFiling = ({ filingId, state, madeAt, ...filing }: HeldMapping): string =>
-  `filing ${filingId} (reference ${filingName(filing)}, state ${state}, made ${madeAt})`;
+const nameOfFiling = ({ filingId, state, ...filing }: HeldMapping): string =>
+  `filing ${filingId} (reference ${filingName(filing)}, state ${state})`;
 
 function heldAlready(position: number, row: MappingRow, holders: readonly HeldMapping[]): Objection {
   const certificates = holders.flatMap(({ eBRCNumber }) => eBRCNumber ?? []);
   const where = listed([...new Set(holders.map(nameOfFiling))], 3);
-  const then =
-    certificates.length > 0
-      ? `it has its certificate ${listed(certificates, 3)}, and filing it again makes a second one`
-      : 'see `ebrc show` of it';
+  const certified = certificates.length > 0 ? `, with certificate ${listed(certificates, 3)}` : '';
   return {
-    ...{ position, row: row.row, code: 'mapping_held', message: `${what(row)} is already in ${where}: ${then}.` },
+    ...{ position, row: row.row, code: 'mapping_held', message: `${what(row)} is already in ${where}${certified}.` },
     filings: [...new Set(holders.map(({ filingId }) => filingId))],
     certificates: [],
     unknown: holders.some(({ unknown }) => unknown),

@@ -7,7 +7,6 @@ import type { Finding } from '../../domain/rules/finding';
 import type { HeldMapping } from '../../domain/rules/mappings';
 import { CANCELLED, NOBODYS } from '../certificates/certificates';
 import { clientsOfCompany, type Company } from '../exporters/exporters';
-import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 
 /** A row of another filing that holds its mapping. */
@@ -77,7 +76,7 @@ const HELD = `WITH own AS (
        AND f.exporter_id IN ${clientsOfCompany('$1', '$2', '$3')}
        AND (r.irm_key = ANY($4) OR r.document_key = ANY($5))
   )
-  SELECT o.filing_id AS "filingId", f.reference, f.n, f.state, ${ISO('f.made_at')} AS "madeAt", o.ordinal,
+  SELECT o.filing_id AS "filingId", f.reference, f.n, f.state, o.ordinal,
          o.ebrc_number AS "eBRCNumber", o.state AS "rowState", o.irm_key AS irm, o.document_key AS document, o.bill_key AS bill,
          trim_scale(o.amount)::text AS amount, o.currency, to_char(o.document_on, 'YYYY-MM-DD') AS "on",
          o.record_number AS "recordNumber", o.beside,

@@ -12,10 +12,9 @@ const MOST_PLACES = 12;
 
 /** Findings and other problems as lines for people. The option that permits duplicates is printed once. */
 export function describeProblems(problems: readonly Problem[]): string {
+  const isSaid = (option: string) => problems.some(({ message }) => message.includes(option));
   const permits = new Set(
-    problems.flatMap(({ allowDuplicate, message }) =>
-      allowDuplicate && !message.includes(allowDuplicate) ? [allowDuplicate] : [],
-    ),
+    problems.flatMap(({ allowDuplicate }) => (allowDuplicate && !isSaid(allowDuplicate) ? [allowDuplicate] : [])),
   );
   const alike = groupBy(problems, ({ severity = 'error', column, field, message, filingId }) =>
     JSON.stringify([severity, column, field, message, filingId]),

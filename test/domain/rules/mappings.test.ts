@@ -15,7 +15,7 @@ const BILLS = ['B-1', 'B-2', '777'];
 const row = (changes: Partial<Mapping> = {}, at = 1) => mappingRow({ billNo: 'B-1', ...changes }, at);
 const held = (changes: Partial<Mapping> = {}, more: Partial<HeldMapping> = {}): HeldMapping => ({
   ...mappingKeysOf(row(changes).mapping),
-  ...{ filingId: 'F1', reference: 'R1', n: 1, state: 'processing', madeAt: '', ordinal: 0, eBRCNumber: null },
+  ...{ filingId: 'F1', reference: 'R1', n: 1, state: 'processing', ordinal: 0, eBRCNumber: null },
   unknown: false,
   ...more,
 });
@@ -125,6 +125,18 @@ describe('a permission', () => {
     });
   });
 
+  it('is told of once, however many rows are refused', () => {
+    const rows = [1, 2, 3].map((nth) => row({ sbCumInvoiceNumber: `INV-${nth}`, billNo: `B-${nth}` }, nth));
+    const holders = rows.map(({ mapping }) => held(mapping));
+    const { objections } = judgeMappings({ rows, held: holders, reference: 'R2' });
+    const { findings } = judgeObjections(objections, []);
+    expect(findings.map(({ allowDuplicate }) => allowDuplicate)).toEqual(Array(3).fill('1-3=REASON'));
+    expect(findings.filter(({ message }) => message.includes('--allow-duplicate 1-3=REASON'))).toEqual([findings[0]]);
+    const unknown = holders.map((holder) => ({ ...holder, unknown: true }));
+    const stuck = judgeObjections(judgeMappings({ rows, held: unknown, reference: 'R2' }).objections, []).findings;
+    expect(stuck.filter(({ message }) => message.includes('not known yet'))).toEqual([stuck[0]]);
+  });
+
   it('is none beside a row whose outcome is unknown', () => {
     const [finding] = judged([held({}, { unknown: true })], {}).findings;
     expect(finding).toMatchObject({ severity: 'error', filingId: 'F1' });
@@ -153,7 +165,7 @@ it('no two rows of a mapping hold one ordinal, and those that are all equal neve
             ...mappingKeysOf(mapping),
             n: 1,
             state: '',
-            madeAt: '',
+
             eBRCNumber: null,
             unknown: false,
             ...more,
