@@ -78,8 +78,8 @@ it('shows acknowledgement times, certificates, findings and the budget', async (
     [filingId],
   );
   await pool.query(
-    `INSERT INTO certificates (mode, iec, exporter_id, ebrc_number, pdf_document, pdf_problem, detail, asked_at)
-     SELECT 'test', 'IEC0000001', 'E-test', n, CASE WHEN n <> 'C' THEN n || '.pdf' END, CASE WHEN n = 'B' THEN 'damaged' END, '{}', now()
+    `INSERT INTO certificates (mode, iec, exporter_id, ebrc_number, pdf_document, archived_at, pdf_problem, detail, asked_at)
+     SELECT 'test', 'IEC0000001', 'E-test', n, CASE WHEN n <> 'C' THEN n || '.pdf' END, CASE WHEN n <> 'C' THEN now() END, CASE WHEN n = 'B' THEN 'damaged' END, '{}', now()
        FROM unnest(ARRAY['A', 'B', 'C']) n`,
   );
   await pool.query(
