@@ -93,7 +93,8 @@ export async function readingsOfSpans(
 
 /**
  * The runs of a company's other open filings that a new reading may move on: their outcome is unknown, they are
- * overdue, wait for certificates' details, or could not be sent for want of a reading.
+ * overdue, wait for certificates' details, could not be sent for want of a reading, or wait for persons because of a
+ * certificate that may have become another row's.
  */
 export async function filingsInDoubt(
   db: Queryable,
@@ -102,7 +103,8 @@ export async function filingsInDoubt(
   const { rows } = await db.query<{ workflowId: string }>(
     `SELECT workflow_id AS "workflowId" FROM filings
       WHERE mode = $1 AND iec = $2 AND closed_at IS NULL AND filing_id IS DISTINCT FROM $3
-        AND state IN ('checking', 'submitting', 'outcome_unknown', 'overdue', 'collecting')
+        AND (state IN ('checking', 'submitting', 'outcome_unknown', 'overdue', 'collecting')
+          OR (state = 'awaiting_approval' AND approval IS NULL))
       ORDER BY made_at LIMIT 2000`,
     [mode, iec, except],
   );

@@ -14,7 +14,9 @@ import type { IrmRecord } from '../../src/ledger/exporters/irms';
 import { beginReading } from '../../src/ledger/readings';
 import { markBad } from '../../src/ledger/vault/credentials';
 import { customerRecord, detailOf, EXPORTER, HOUR_MS, IEC, irmRecord, rowsOf, tell } from '../ledger/filed';
+import { gatedPool, type Gate } from '../scenes/gated-pool';
 import { useTestDatabase } from '../support/postgres';
+import { eventually } from '../support/processes';
 import { TEST_SETTINGS } from '../support/settings';
 
 const ledger = useTestDatabase();
@@ -54,13 +56,14 @@ const api = {
 };
 
 let activities = 0;
+const way: Gate = { down: false, atCommit: null };
 
 function read(
   what: ReadCompanyArgs['what'] = 'both',
   { activityId = `read-${(activities += 1)}`, ...more }: Partial<ReadCompanyArgs> & { activityId?: string } = {},
 ) {
   const deps = {
-    ...{ mode: 'test', pool: ledger.pool, api, clock: () => NOW, logger: pino({ level: 'silent' }) },
+    ...{ mode: 'test', pool: gatedPool(ledger.pool, way), api, clock: () => NOW, logger: pino({ level: 'silent' }) },
     ...{
       settings: TEST_SETTINGS,
       poke: (id: string) => Promise.resolve(void poked.push(id)),
@@ -277,6 +280,19 @@ describe('one at a time', () => {
   });
 });
 
+it('ends once the ledger is back, where it was away at its end', async () => {
+  service.during = () => {
+    way.down = true;
+    return Promise.resolve();
+  };
+  await expect(read('irms')).rejects.toThrow('ECONNREFUSED');
+  expect(await readings()).toMatchObject([{ ended: false }]);
+  way.down = false;
+  await eventually(async () => (await readings())[0]?.['ended'] === true);
+  service.during = () => Promise.resolve();
+  expect(await read('irms')).toMatchObject({ state: 'read', irmsWhole: true });
+});
+
 describe('what it changes', () => {
   const filed = () => {
     const rows = [{ mappedIRMAmountFCC: 8_000, becomes: { certificate: 'EB1' } }];
@@ -324,6 +340,12 @@ describe('what it changes', () => {
       rows: [{ sbCumInvoiceNumber: '3' }],
       unsent: true,
     });
+    await read('both', { filingId: own });
+    expect(poked).toEqual(['file/test/LOST']);
+    // What waits for persons because of a certificate goes on once it is another row's; other approvals do not.
+    poked = [];
+    await ledger.pool.query(`UPDATE filings SET state = 'awaiting_approval' WHERE reference IN ('LOST', 'WAITS')`);
+    await ledger.pool.query(`UPDATE filings SET approval = 'required' WHERE reference = 'WAITS'`);
     await read('both', { filingId: own });
     expect(poked).toEqual(['file/test/LOST']);
   });

@@ -5,6 +5,7 @@ import { isErrorKind, type ErrorKind } from '../../domain/service/error-kinds';
 import type { Company } from '../../ledger/exporters/exporters';
 import { beginReading, endReading } from '../../ledger/readings';
 import type { FailureDetails } from '../application-failure';
+import { keepTrying } from '../call-context';
 import type { Deps } from '../dependencies';
 
 /** A call that failed, by the kinds that retries and pauses go by. */
@@ -33,7 +34,7 @@ export interface CompanyRead {
 
 /** A reading under the company's lease: `work` makes the calls and ends it. @throws what `work` throws */
 export async function underLease(
-  { pool }: Deps,
+  { pool, logger }: Deps,
   company: Company,
   work: (reading: { readingId: string; beganAt: Date }) => Promise<CompanyRead>,
 ): Promise<CompanyRead> {
@@ -45,9 +46,16 @@ export async function underLease(
     return await work(reading);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    // Where this fails too, the lease ends it ten minutes after it began.
     const ended = { from: null, to: null, whole: null, irmsWhole: null, problem };
-    await endReading(pool, reading.readingId, ended).catch(() => undefined);
+    // Where the ledger is away, it is ended when that is back: others wait for it ten minutes, and this activity may
+    // have been its last try.
+    await endReading(pool, reading.readingId, ended).catch(() => {
+      const ending = keepTrying(
+        async () => void (await endReading(pool, reading.readingId, ended)),
+        () => undefined,
+      );
+      ending.catch((err: unknown) => logger.error({ err }, 'a reading could not be ended'));
+    });
     throw error;
   }
 }
