@@ -262,7 +262,7 @@ CREATE TABLE filings (
   made_by          text NOT NULL,
   maker_id         uuid REFERENCES principals,
   made_at          timestamptz NOT NULL DEFAULT clock_timestamp(),
-  -- Why it waits for an approval: policy, maker, duplicate or evidence; null: it does not. approved_at: when it was given.
+  -- Why it needs an approval: policy, maker or duplicate; null: it does not. approved_at: when it was given.
   approval         text,
   approved_at      timestamptz,
   -- The evidence that the approvers were shown, which rule 4 of the send conditions passes over once.
