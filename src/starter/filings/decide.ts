@@ -124,9 +124,10 @@ async function decideAbout(
   const notice = recorded ? `Noted, and not carried out yet: ${decided.why}.` : null;
   const reads = recorded && decided.why === WAITS_READING;
   if (wait.wait && reads && problem === null) await answered(deps, filingId);
+  // Its run says what is next, which shows a moment later. Until then it says that it waits for this decision.
+  if (problem === null && kind !== 'abandon' && !recorded)
+    await moved(deps, filingId, decided.filing.moves, wait.wait ? FOLLOWED_WITHIN_MS : MOVES_WITHIN_MS);
   if (wait.wait && (reads || !recorded) && problem === null) return followFiling(deps, filing, wait);
-  // Its run says what is next, which shows a moment later.
-  if (problem === null && kind !== 'abandon' && !recorded) await moved(deps, filingId, decided.filing.moves);
   const view = await viewOf(deps, filingId);
   return { filing: view, waitsForPerson: recorded || waitsForPerson(view), recorded, notice: notice ?? problem };
 }
@@ -160,9 +161,16 @@ async function answered({ pool }: EbrcClientDependencies, filingId: string): Pro
 }
 
 const MOVES_WITHIN_MS = 3_000;
+/** Who waits for the end of the filing waits for its next step too. */
+const FOLLOWED_WITHIN_MS = 60_000;
 
-async function moved({ pool }: EbrcClientDependencies, filingId: string, moves: number): Promise<void> {
-  for (const until = Date.now() + MOVES_WITHIN_MS; Date.now() < until; await sleep(100)) {
+async function moved(
+  { pool }: EbrcClientDependencies,
+  filingId: string,
+  moves: number,
+  withinMs: number,
+): Promise<void> {
+  for (const until = Date.now() + withinMs; Date.now() < until; await sleep(100)) {
     const [standing] = await standingsOf(pool, [filingId]);
     if (!standing || standing.closed || standing.moves > moves) return;
   }
