@@ -147,10 +147,10 @@ async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking:
   if (told !== null) {
     if (attempts.some(({ number }) => number === told.n)) return told;
     const wentBack = told.epoch !== filing.epochNow || filing.beat < told.beat;
+    // The only execution that was ever told to make n says that it did not: up to now nothing of it is lost.
+    if (notBegun && !shared && !told.lost) return { n: told.n, epoch: filing.epochNow, beat: filing.beat };
     // Nothing was begun: n is told again.
     if (!wentBack && !told.lost) return told;
-    // The only execution that was ever told to make n says that it did not: nothing of it is lost.
-    if (notBegun && !shared && !told.lost) return told;
     // What the run found stays with it until the attempt was inserted, also once the beat has caught up.
     if (!sendable) return { ...told, lost: true };
     await insertUnknown(client, filing, told.n, lost);

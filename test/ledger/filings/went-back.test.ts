@@ -61,8 +61,14 @@ describe('what a run was told to send and the ledger lacks', () => {
   it('is told again where the only sender says that it did not begin', async () => {
     const { filingId, step, first } = await filing();
     await promoted();
-    await step('A', { told: told(first), called: 'submit', notBegun: true });
+    const second = await step('A', { told: told(first), called: 'submit', notBegun: true });
+    // It may have to wait before it is told again, while the ledger is compared or a call cannot be made.
+    await step('A', { told: second.told, called: 'wait' });
     expect(await verdictsOf(database, filingId)).toEqual([]);
+    await compared();
+    await lostBeats();
+    await step('A', { told: second.told, called: 'wait' });
+    expect(await verdictsOf(database, filingId)).toEqual(['unknown']);
     await compared();
     // Another run may have been told to send too.
     const other = await filing();
