@@ -63,7 +63,8 @@ export async function judge(
   const doubles = sandbox.doubleFilings();
   for (const { requestIds } of doubles) problems.push(`filed twice: requests ${requestIds.join(', ')}`);
 
-  problems.push(...lostFilings(plan, standings, report));
+  const lost = lostFilings(plan, standings, report);
+  problems.push(...lost);
   const otherwise = standings.filter((each) => each.state !== 'certified' && !isAsked(each));
   // Nothing that is filed is wrong, so that nothing may be refused, or kept from being sent, but twins.
   const twins = new Set(plan.filings.flatMap(({ hasTwin, reference }) => (hasTwin ? [reference] : [])));
@@ -110,7 +111,7 @@ export async function judge(
       ['the same rows by another name, accepted', `${report.otherReferences}, ${report.acceptedElsewhere.length}`],
       ['calls / refused with 429', `${calls.length} / ${sum(Object.values(sandbox.refusedByRate()))}`],
       [FIGURES.twice, doubles.length],
-      [FIGURES.lost, lostFilings(plan, standings, report).length],
+      [FIGURES.lost, lost.length],
     ],
   };
 }
