@@ -112,7 +112,10 @@ export const fileInput = z
     declaration: z.enum(['Y', 'N']).optional().describe('a legal statement; the message may contain it instead'),
     channel: z.enum(['auto', 'push', 'bulk']).default('auto'),
     inputRef: text.max(200).optional().describe('ledger reference of the rows'),
-    message: z.record(z.string(), z.unknown()).optional().describe('a push message, when the rows are few'),
+    message: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('a push message, when the rows are few; beside inputRef it is read where the ledger lacks those rows'),
     madeBy: text
       .max(200)
       .default('unknown')
@@ -137,8 +140,8 @@ export const fileInput = z
       .optional()
       .describe('a recorded filing that continues in a new run; nothing else is read then'),
   })
-  .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
-    message: 'give either message or inputRef',
+  .refine(({ inputRef, message, resume }) => ((inputRef ?? message) === undefined) !== (resume === undefined), {
+    message: 'give message or inputRef',
   })
   .refine(({ reference: name, n, resume }) => resume !== undefined || n > 1 || !namesAnotherFiling(name), {
     ...{

@@ -24,6 +24,8 @@ const ledger = useTestDatabase(knowExporter);
 
 /** What was started and signalled. A start records the input, as the first step of a run does. */
 const told: string[] = [];
+const inputs: FileInput[] = [];
+const queueing = () => Promise.resolve(new Map());
 const results = new Map<string, FilingResult>();
 const running = new Set<string>();
 let away = false;
@@ -38,8 +40,9 @@ const temporal = {
       if (away) throw new Error('14 UNAVAILABLE');
       if (running.has(workflowId)) throw new WorkflowExecutionAlreadyStartedError('running', workflowId, type);
       told.push(`start ${workflowId}`);
+      inputs.push(args[0]);
       const { pool } = ledger;
-      const deps = { mode: 'test' as const, pool, settings: TEST_SETTINGS, queueing: () => Promise.resolve(new Map()) };
+      const deps = { mode: 'test' as const, pool, settings: TEST_SETTINGS, queueing };
       const opened = await openInput(deps, { input: args[0], workflowId, run: 'run' });
       if (opened.outcome === 'recorded' || opened.outcome === 'standing') {
         running.add(workflowId);
@@ -124,6 +127,16 @@ describe('to file', () => {
     });
     expect(told).toEqual(['start file/test/ONE', 'poke file/test/ONE']);
     expect(await codesOf(file(mappings(), { reference: 'ONE' }))).toEqual(['reference_taken']);
+  });
+
+  it('starts a run that has the rows, where they are few, for a ledger that loses them', async () => {
+    await file(mappings(2), { reference: 'FEW' });
+    const { inputRef: _, ...input } = inputs.at(-1)!;
+    const lost = { input: { ...input, inputRef: 'lost' }, workflowId: 'file/test/FEW' };
+    const deps = { mode: 'test' as const, pool: ledger.pool, settings: TEST_SETTINGS, queueing };
+    expect(await openInput(deps, lost)).toMatchObject({ outcome: 'standing' });
+    const many = { ...lost, input: { ...lost.input, message: undefined } };
+    expect(await openInput(deps, many)).toMatchObject({ outcome: 'refused', findings: [{ code: 'input_unknown' }] });
   });
 
   it('under a reference of another exporter is refused, and says so', async () => {

@@ -95,8 +95,10 @@ async function readRequest(db: Queryable, input: ParsedInput): Promise<Request> 
       const findings = (saved.warnings ?? []).filter((finding) => !isError(finding));
       return { rows: saved.rows, inputRef, maker: saved.maker, allowDuplicate, findings };
     }
-    const text = `The ledger holds no input ${inputRef}. Hand the rows in again.`;
-    return { rows: [], allowDuplicate, findings: [errorAt(null, null, 'input_unknown', text)] };
+    if (input.message === undefined) {
+      const text = `The ledger holds no input ${inputRef}. Hand the rows in again.`;
+      return { rows: [], allowDuplicate, findings: [errorAt(null, null, 'input_unknown', text)] };
+    }
   }
   const template = (await readBulkTemplate(db, input.mode)) ?? undefined;
   const { message, findings } = parsePushMessage(input.message, allowDuplicate, { template, today: today() });

@@ -1,7 +1,7 @@
 /** Starts the run of a filing, or finds what stands under its reference. */
 import { createHash } from 'node:crypto';
 import { fileInput, type FileInput, type FilingResult } from '../../domain/contracts';
-import type { MappingRow } from '../../domain/filing/mapping';
+import { pushMessageOf, type MappingRow } from '../../domain/filing/mapping';
 import { filingWorkflowId } from '../../domain/names';
 import type { UploadType } from '../../domain/rules/columns';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
@@ -144,7 +144,23 @@ async function inputOf(deps: EbrcClientDependencies, filing: PreparedFiling, ref
     ...{ mode, exporterId, reference, uploadType: filing.uploadType as UploadType, declaration, channel, inputRef },
     ...{ madeBy: principal?.name ?? filing.madeBy, approval, corrects, n },
     ...(filing.allowDuplicate?.length && { allowDuplicate: filing.allowDuplicate }),
+    ...messageIfFew(filing),
   });
+}
+
+/** Up to this many rows, 60 KB, stand in the run's history as well. */
+const FEW_ROWS = 100;
+
+/**
+ * The rows as a message, so that a ledger restored to a moment before them has them from the run. A message names the
+ * rows of `allowDuplicate` by other numbers than a workbook, and its optional columns too.
+ */
+function messageIfFew(filing: PreparedFiling): Pick<FileInput, 'message'> {
+  const { rows, allowDuplicate = [] } = filing;
+  if (rows.length > FEW_ROWS || allowDuplicate.length > 0 || rows.some(({ extra }) => extra)) return {};
+  const numbered = rows.map(({ mapping }, nth) => ({ serialNo: nth + 1, mapping }));
+  const { platformCustomerId: _, ...message } = pushMessageOf(filing, numbered);
+  return { message };
 }
 
 /** Stores the caller's workbook under a hash of its content, so that errors can be written into it later. */
