@@ -50,12 +50,17 @@ export async function addPrincipal(
   });
 }
 
-/** All principals of the mode, with the number of valid tokens of each. */
-export async function listPrincipals(deps: LedgerDependencies): Promise<(PrincipalView & { tokens: number })[]> {
+/** A principal of a list: with the identity provider where it signs in, if any, and the number of its valid tokens. */
+export type PrincipalEntry = PrincipalView & { issuer: string | null; tokens: number };
+
+export async function listPrincipals(deps: LedgerDependencies): Promise<PrincipalEntry[]> {
   const { pool, mode } = deps;
   const all = await ledger.listPrincipals(pool, mode);
   const names = await namesOf(pool, all);
-  return all.map((principal) => ({ ...principalView(principal, names), tokens: principal.tokens }));
+  return all.map((principal) => {
+    const { issuer, tokens } = principal;
+    return { ...principalView(principal, names), issuer, tokens };
+  });
 }
 
 /**

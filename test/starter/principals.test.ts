@@ -1,6 +1,6 @@
 /** `ebrc principals`: who may use the HTTP API, and their tokens. */
 import { createHash } from 'node:crypto';
-import type { PrincipalWithToken } from '../../src/starter/principals';
+import type { PrincipalEntry, PrincipalWithToken } from '../../src/starter/principals';
 import { principalOfToken } from '../../src/ledger/principals/principals';
 import { EXPORTER, knowExporter } from '../ledger/filed';
 import { ebrc } from '../support/command-line';
@@ -36,6 +36,15 @@ it('shows the exporters that a principal may see by their names', async () => {
   await knowExporter(ledger);
   await add('clerk', '--role', 'viewer', '--exporter', EXPORTER);
   expect((await ebrc(['principals', 'list'], { env })).stdout).toMatch(/clerk\tperson\tviewer\tAsha Exports\t/u);
+});
+
+it('shows at which identity provider a person signs in', async () => {
+  await ledger.pool.query(
+    "SELECT person_of_provider('test', 'https://id.example', 'sub-1', 'meera', 'meera', '{checker}')",
+  );
+  const all = (await run('list')).json<PrincipalEntry[]>();
+  const issuers = Object.fromEntries(all.map(({ name, issuer }) => [name, issuer]));
+  expect(issuers).toMatchObject({ meera: 'https://id.example', clerk: null });
 });
 
 it('takes names that count as the same for the same principal', async () => {

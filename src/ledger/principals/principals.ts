@@ -45,10 +45,12 @@ export async function listPrincipals(db: Queryable, mode: Mode) {
   const { rows } = await db.query<
     Principal & {
       createdAt: Date;
+      /** The identity provider where this person signs in; null: only with a token. */
+      issuer: string | null;
       tokens: number;
     }
   >(
-    `SELECT ${PRINCIPAL_COLUMNS}, p.created_at AS "createdAt",
+    `SELECT ${PRINCIPAL_COLUMNS}, p.created_at AS "createdAt", p.issuer,
             (SELECT count(*)::int FROM principal_tokens t WHERE t.principal_id = p.principal_id
                AND (t.ends_at IS NULL OR t.ends_at > now())) AS tokens
        FROM principals p WHERE mode = $1 AND removed_at IS NULL ORDER BY name_key`,

@@ -1,7 +1,7 @@
 import type { Mode } from '../../../../domain/names';
 import { Option, type Command } from 'commander';
 import { ROLES } from '../../../../domain/principal';
-import type { PrincipalView, PrincipalWithToken } from '../../../principals';
+import type { PrincipalEntry, PrincipalView, PrincipalWithToken } from '../../../principals';
 import type { Bind } from '../../context';
 import { apart, fields, localTime, optional, right, table, type Page, type Part } from '../../page';
 import { byOption, durationArgument, several } from '../options';
@@ -126,13 +126,13 @@ function shown({ principal, name, roles, system, exporterNames, expiresAt }: Pri
   ];
 }
 
-function listText(all: readonly (PrincipalView & { tokens: number })[], mode: Mode): Page {
+function listText(all: readonly PrincipalEntry[], mode: Mode): Page {
   if (all.length === 0) return `No principals in ${mode} mode. \`ebrc principals add\` adds one.`;
   return table(
-    ['Name', 'Kind', 'Roles', 'Exporters', 'Ends', right('Tokens'), optional('Principal')],
+    ['Name', 'Kind', 'Roles', 'Exporters', 'Ends', right('Tokens'), optional('Signs in at'), optional('Principal')],
     all.map((principal) => {
       const [, ...cells] = shown(principal).map(([, value]) => value);
-      return [...cells, principal.tokens, principal.principal];
+      return [...cells, principal.tokens, principal.issuer, principal.principal];
     }),
   );
 }
