@@ -16,7 +16,7 @@ import {
   type LedgerStatus,
   type RecordedRun,
 } from '../ledger/went-back';
-import { recordedRuns } from '../temporal/comparison';
+import { MARGIN_MS, recordedRuns } from '../temporal/comparison';
 import { describeRun, FILING_WORKFLOW, pokeOrStart } from '../temporal/runs';
 
 export interface RestoreDependencies {
@@ -91,7 +91,7 @@ async function missingSince(deps: RestoreDependencies, sinceMs: number): Promise
   const { pool, mode } = deps;
   const { sinceMs: compared } = await readStanding(pool, mode);
   const runs = new Map((await runsOfFindings(pool, mode)).map((run) => [run.runId, run]));
-  for await (const run of recordedRuns(deps, Math.min(sinceMs, compared ?? 0))) runs.set(run.runId, run);
+  for await (const run of recordedRuns(deps, Math.min(sinceMs, compared ?? 0) - MARGIN_MS)) runs.set(run.runId, run);
   const missing = await missingRuns(pool, mode, [...runs.values()]);
   return missing.sort((a, b) => a.startedAt.localeCompare(b.startedAt));
 }
@@ -106,7 +106,7 @@ async function takeIn(
   const { workflowId, runId, closedAt, completed, startedAt } = run;
   const input = await inputOf(temporal, workflowId);
   const opening = { mode, pool, settings, queueing: () => Promise.resolve(new Map()) };
-  const opened = await openInput(opening, { input, workflowId });
+  const opened = await openInput(opening, { input, workflowId, again: true });
   if (opened.outcome === 'refused') throw new Error(opened.findings.map(({ message }) => message).join(' '));
   if (opened.outcome !== 'recorded' && opened.outcome !== 'standing')
     throw new Error(`The ledger lacks its exporter ${input.exporterId}.`);

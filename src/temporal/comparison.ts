@@ -14,6 +14,7 @@ import {
   runsOfFindings,
   storeComparison,
   type RecordedRun,
+  type Standing,
 } from '../ledger/went-back';
 import { isGrpcStatus } from './grpc-status';
 import { FILING_WORKFLOW } from './runs';
@@ -35,7 +36,7 @@ export interface Comparison {
 }
 
 /** Temporal's lists lag behind, and its clock may differ from PostgreSQL's. */
-const MARGIN_MS = 10 * MINUTE_MS;
+export const MARGIN_MS = 10 * MINUTE_MS;
 /** After a change of the epoch, Temporal's lists get this long to show the last runs. */
 const LAG_MS = 10_000;
 const BATCH = 500;
@@ -63,7 +64,7 @@ export async function compareLedger(
   };
   try {
     const listed = new Set<string>();
-    for await (const runs of batches(recordedRuns(deps, standing.sinceMs))) {
+    for await (const runs of batches(recordedRuns(deps, closedSince(standing)))) {
       for (const { runId } of runs) listed.add(runId);
       await compare(runs);
     }
@@ -90,12 +91,15 @@ class TemporalUnreadable extends Error {
   override readonly name = 'TemporalUnreadable';
 }
 
+const closedSince = ({ sinceMs, restoredMs }: Standing): number =>
+  Math.max((sinceMs ?? 0) - MARGIN_MS, restoredMs ?? 0);
+
 /** Runs of our queue and mode that the ledger recorded: open, or closed since. @throws TemporalUnreadable */
 export async function* recordedRuns(
   { temporal, mode, taskQueue }: Pick<ComparisonDependencies, 'temporal' | 'mode' | 'taskQueue'>,
-  sinceMs: number | null,
+  sinceMs: number,
 ): AsyncGenerator<RecordedRun> {
-  const since = new Date(Math.max(0, (sinceMs ?? 0) - MARGIN_MS)).toISOString();
+  const since = new Date(Math.max(0, sinceMs)).toISOString();
   const query =
     `WorkflowType = '${FILING_WORKFLOW}' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}' ` +
     `AND (EbrcMode = '${mode}' OR EbrcMode IS NULL) AND EbrcState IS NOT NULL AND (ExecutionStatus = 'Running' OR CloseTime > '${since}')`;

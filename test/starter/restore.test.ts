@@ -11,6 +11,7 @@ import { nothingLost, restoreLedger } from '../../src/starter/restore';
 import { compareLedger } from '../../src/temporal/comparison';
 import { startWith } from '../../src/temporal/runs';
 import { closeAfterAll } from '../support/closing';
+import { listCertificate } from '../ledger/filings/recording';
 import { useTestDatabase } from '../support/postgres';
 import { recordFilingByHand } from '../support/recorded-filing';
 import { useDevServer } from '../support/temporal';
@@ -43,10 +44,13 @@ closeAfterAll(async () => {
 
 const deps = () => ({ pool: ledger.pool, temporal, mode: 'test' as const, taskQueue, settings });
 
+const comparing = () => ({ ...deps(), logger: pino({ level: 'silent' }) });
+const documentOf = (nth: number) => String(nth + 1_000_000);
+
 /** A run that the ledger lacks: it has the rows, and ends as told. */
 async function run(reference: string, state: string, ended?: StubEnd): Promise<string> {
   const workflowId = filingWorkflowId('test', reference);
-  const documentNumber = String((runs += 1) + 1_000_000);
+  const documentNumber = documentOf((runs += 1));
   const row = mapping({ irmNumber: `IRM${reference}`, sbCumInvoiceNumber: documentNumber, billNo: `B${reference}` });
   const input = { mode: 'test', exporterId: 'E-test', reference, message: messageOf([row]) };
   await startWith(
@@ -81,7 +85,7 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
     result: { state: 'abandoned', requestId: null },
   });
   const open = await run('open', 'processing');
-  const compared = await compareLedger({ ...deps(), logger: pino({ level: 'silent' }) }, { lagMs: 0 });
+  const compared = await compareLedger(comparing(), { lagMs: 0 });
   expect(compared).toMatchObject({ whole: false });
   expect(compared.missing).toHaveLength(4);
 
@@ -89,6 +93,8 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
   expect(moved).toMatchObject({ state: 'recovering' });
   expect(moved.missing).toHaveLength(4);
 
+  // Their own certificates may be read before they are brought back.
+  for (const nth of [1, 4]) await listCertificate(ledger, `E-${nth}`, { sbCumInvoiceNumber: documentOf(nth) });
   const before = await readLedgerTime(ledger.pool, 'test');
   const restored = await restoreLedger(deps(), { since, by: 'somebody' });
   expect(restored.lost).toEqual([]);
@@ -130,6 +136,9 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
       state: 'outcome_unknown',
     },
   ]);
+  // What closed before is not missed again, although the ledger does not know its end yet. The open stub was woken, and ended.
+  const { missing } = await compareLedger(comparing(), { lagMs: 0 });
+  expect(missing.filter(({ workflowId }) => workflowId !== open)).toEqual([]);
   const again = await restoreLedger(deps(), { since, by: 'somebody' });
   expect(again).toMatchObject({ state: 'whole', lost: [] });
 });

@@ -67,7 +67,7 @@ async function advanceFiling(deps: Deps, args: AdvanceArgs): Promise<Advanced> {
 async function open(deps: Deps, args: AdvanceArgs, workflowId: string, runId: string): Promise<string | Advanced> {
   const { pool } = deps;
   const input = args.input as FileInput;
-  const opened = await openInput(deps, { input, workflowId, run: runId });
+  const opened = await openInput(deps, { input, workflowId, run: runId, again: args.told?.lost === true });
   if (opened.outcome === 'recorded') deps.logger.info({ filingId: opened.filingId, workflowId }, 'filing recorded');
   if (opened.outcome === 'recorded' || opened.outcome === 'standing') return opened.filingId;
   if (opened.outcome === 'refused') {

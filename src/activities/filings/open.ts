@@ -25,10 +25,11 @@ export type Opened =
 /**
  * Records what a run was started with, or finds what stands. Idempotent: the same content under the same reference is
  * the same filing.
+ * @param args.again it was recorded already, by a ledger that went back
  */
 export async function openInput(
   deps: Pick<Deps, 'mode' | 'pool' | 'queueing' | 'settings'>,
-  args: { input: FileInput; workflowId: string; run?: string },
+  args: { input: FileInput; workflowId: string; run?: string; again?: boolean },
 ): Promise<Opened> {
   const { mode, pool, settings } = deps;
   const parsed = fileInput.safeParse(args.input, IN_PLAIN_WORDS);
@@ -54,6 +55,7 @@ export async function openInput(
     inputRef: request.inputRef ?? null,
     workflowId: args.workflowId,
     run: args.run ?? null,
+    again: args.again ?? false,
     warnings: withoutRepeats([...findings, ...warnings]),
     maker: request.maker ?? { principalId: null, name: input.madeBy },
   });

@@ -51,6 +51,11 @@ export interface Recording {
   allowDuplicate: readonly PermittedDuplicate[];
   maker: Maker;
   settings: { overdueAfterMs: number };
+  /**
+   * The ledger lost it: the certificates that stand against its rows may be its own. They do not keep it from being
+   * recorded, and are looked at again before anything is sent.
+   */
+  again?: boolean;
 }
 
 export type Recorded =
@@ -115,13 +120,13 @@ export async function recordFiling(pool: pg.Pool, recording: Recording): Promise
 async function judgeRows(
   client: Queryable,
   company: Company,
-  { rows, reference, allowDuplicate }: Pick<Recording, 'rows' | 'reference' | 'allowDuplicate'>,
+  { rows, reference, allowDuplicate, again }: Pick<Recording, 'rows' | 'reference' | 'allowDuplicate' | 'again'>,
   freed: readonly FreedMapping[],
 ): Promise<{ claims: Claim[]; findings: Finding[] }> {
   const around = await readAround(client, company, rows);
   const mappings = judgeMappings({ rows, held: around.held, reference, freed });
   const others = judgeAround(rows, around);
-  const judged = judgeObjections([...mappings.objections, ...others.objections], allowDuplicate);
+  const judged = judgeObjections([...mappings.objections, ...(again ? [] : others.objections)], allowDuplicate);
   const claims = mappings.claims.map((claim, position) => {
     const letIn = judged.letIn.get(position);
     return letIn ? { ...claim, ...letIn, beside: [...new Set([...claim.beside, ...letIn.beside])] } : claim;
