@@ -84,7 +84,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   const client = new Client({ connection, namespace, dataConverter: converterOf('refused'), interceptors });
   const composition = compose({ config, pool, logger, searchAttributes, client, metrics, tracer: telemetry?.tracer });
   const { deps, budget } = composition;
-  await waitFor(database, composition.beforeWork, logger, { passes });
+  await waitFor(database, () => composition.beforeWork(), logger, { passes });
   const workers = await createWorkers({
     connection: native,
     namespace,

@@ -136,7 +136,7 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
       state: 'outcome_unknown',
     },
   ]);
-  // What closed before is not missed again, although the ledger does not know its end yet. The open stub was woken, and ended.
+  // What closed before is not missed again, though the ledger does not know its end yet. The open one ended since.
   const { missing } = await compareLedger(comparing(), { lagMs: 0 });
   expect(missing.filter(({ workflowId }) => workflowId !== open)).toEqual([]);
   const again = await restoreLedger(deps(), { since, by: 'somebody' });
