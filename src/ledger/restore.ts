@@ -125,6 +125,11 @@ export async function endRestore(pool: pg.Pool, mode: Mode, healed: string): Pro
     await client.query(
       `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8), restored_at = clock_timestamp()`,
     );
+    // Readings that the backup was taken in have lost their readers, and would keep others waiting.
+    await client.query(
+      `UPDATE readings SET ended_at = clock_timestamp(), problem = 'the ledger was restored' WHERE mode = $1 AND ended_at IS NULL`,
+      [mode],
+    );
     await client.query(
       `UPDATE findings SET closed_at = clock_timestamp(), healed = $3 WHERE mode = $1 AND kind = $2 AND closed_at IS NULL`,
       [mode, WENT_BACK, healed],

@@ -5,6 +5,7 @@ import pino from 'pino';
 import { mapping, messageOf } from '../../dev/sample-mapping';
 import { filingSettings, loadConfig } from '../../src/config/config';
 import { filingWorkflowId } from '../../src/domain/names';
+import { beginReading } from '../../src/ledger/readings';
 import { readLedgerTime } from '../../src/ledger/time';
 import { readLedgerStatus } from '../../src/ledger/went-back';
 import { nothingLost, restoreLedger } from '../../src/starter/restore';
@@ -95,6 +96,9 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
 
   // Their own certificates may be read before they are brought back.
   for (const nth of [1, 4]) await listCertificate(ledger, `E-${nth}`, { sbCumInvoiceNumber: documentOf(nth) });
+  // The backup was taken while somebody read a company.
+  const company = { mode: 'test', iec: 'IEC0000001', exporterId: 'E-test' } as const;
+  await beginReading(ledger.pool, company, 'lost');
   const before = await readLedgerTime(ledger.pool, 'test');
   const restored = await restoreLedger(deps(), { since, by: 'somebody' });
   expect(restored.lost).toEqual([]);
@@ -108,6 +112,7 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
   });
   expect(restored).toMatchObject({ state: 'whole', missing: [] });
   expect(restored.restoredAt).not.toBeNull();
+  expect(await beginReading(ledger.pool, company, 'next')).not.toBeNull();
   expect((await readLedgerTime(ledger.pool, 'test')).epoch).not.toBe(before.epoch);
 
   const attempts = await ledger.select(
