@@ -11,7 +11,7 @@ import { lockFiling, lockIrmsOf, type LockedFiling } from '../../src/ledger/fili
 import { recordFiling } from '../../src/ledger/filings/record';
 import { reserveBalances } from '../../src/ledger/filings/reserve';
 import { withTransaction } from '../../src/ledger/pool';
-import { readLedgerTime } from '../../src/ledger/time';
+import { createSeenTime, readLedgerTime } from '../../src/ledger/time';
 
 export interface Ledger {
   pool: pg.Pool;
@@ -87,7 +87,7 @@ export async function sendFiling({ pool }: Ledger): Promise<void> {
   const refusal = await withTransaction(pool, (client) =>
     beginToSend(client, {
       ...{ filingId: filing.id, n: 1, time: { epoch, beat }, sender: 'bench', payloadHash: 'h', document: null },
-      ...{ settleMs: SETTINGS.settleAfterMs, timeoutMs: SETTINGS.httpTimeoutMs },
+      ...{ seen: createSeenTime(), settleMs: SETTINGS.settleAfterMs, timeoutMs: SETTINGS.httpTimeoutMs },
     }),
   );
   if (refusal !== null) throw new Error(refusal);

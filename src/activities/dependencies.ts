@@ -9,6 +9,7 @@ import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import type { Mode, RateClass } from '../domain/names';
 import type { Quota } from '../domain/service/limits';
 import type { Pace } from '../assistant/extraction/extractions';
+import type { SeenTime } from '../ledger/time';
 import type { Vault } from '../ledger/vault/vault';
 import type { ReportRenderer } from '../reports/render';
 import type { Workbooks } from '../workbook/workbooks';
@@ -58,6 +59,8 @@ export interface Deps {
   settings: WorkerSettings;
   /** Search attributes that the server has. A missing one is skipped and never stops a workflow. */
   searchAttributes: readonly string[];
+  /** The ledger's time as this process saw it. */
+  seen: SeenTime;
   /** Calls that wait for a slot, by rate class, over all workers of the key. */
   queueing: () => Promise<ReadonlyMap<RateClass, number>>;
   /** Wakes a filing's run, so that it looks at the ledger at once. Never throws: it looks again by itself. */

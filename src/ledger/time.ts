@@ -25,6 +25,31 @@ export interface LedgerNow extends LedgerTime {
   whole: boolean;
 }
 
+/** The highest beat that a process saw in each epoch. A lower one later means that an older copy was brought back. */
+export interface SeenTime {
+  note(time: BeatTime): void;
+  /** Null: none was seen in the epoch. */
+  of(epoch: string): BeatTime | null;
+}
+
+/** `at`: when the beat was raised, by which two beats of one number are told apart; null: not known. */
+export interface BeatTime extends LedgerTime {
+  at?: string | null;
+}
+
+export function createSeenTime(): SeenTime {
+  const seen = new Map<string, BeatTime>();
+  const of = (epoch: string) => seen.get(epoch) ?? null;
+  return {
+    of,
+    note(time) {
+      const before = of(time.epoch);
+      if (before === null || time.beat > before.beat || (time.beat === before.beat && !before.at))
+        seen.set(time.epoch, time);
+    },
+  };
+}
+
 /** The ledger's time now. */
 export async function readLedgerTime(db: Queryable, mode: Mode): Promise<LedgerNow> {
   const { rows } = await db.query<LedgerNow>(
@@ -50,26 +75,29 @@ const EARLY = 0.95;
  * Raises the beat if it is due by PostgreSQL's clock, so that of all workers one raises it. A clock that was set back
  * does not stop it. @returns the ledger's time after it, whoever raised it
  */
-export async function raiseBeat(db: Queryable, everyMs: number): Promise<LedgerTime> {
-  const { rows } = await db.query<LedgerTime>(
+export async function raiseBeat(db: Queryable, everyMs: number): Promise<BeatTime> {
+  const { rows } = await db.query<BeatTime>(
     `WITH raised AS (
        UPDATE ledger SET beat = beat + 1, beat_at = clock_timestamp()
         WHERE beat_at <= clock_timestamp() - $1::float8 * interval '1 ms' OR beat_at > clock_timestamp()
-       RETURNING beat)
-     SELECT server_epoch() AS epoch, coalesce((SELECT beat FROM raised), l.beat)::float8 AS beat FROM ledger l`,
+       RETURNING beat, beat_at)
+     SELECT server_epoch() AS epoch, coalesce(r.beat, l.beat)::float8 AS beat, coalesce(r.beat_at, l.beat_at)::text AS at
+       FROM ledger l LEFT JOIN raised r ON true`,
     [everyMs * EARLY],
   );
   return oneRow(rows);
 }
 
 /**
- * Says that the ledger's beat is lower than somebody saw in the same epoch: a copy was brought back unsaid. The ledger
- * gets another epoch, so that nothing is sent before it is compared with Temporal, and every run learns of it.
+ * Says that the ledger's beat is lower than somebody saw in the same epoch, or the same and raised at another time: a
+ * copy was brought back unsaid. The ledger gets another epoch, so that nothing is sent before it is compared with
+ * Temporal, and every run learns of it.
  */
-export async function doubtLedger(db: Queryable, seen: LedgerTime): Promise<boolean> {
+export async function doubtLedger(db: Queryable, { epoch, beat, at = null }: BeatTime): Promise<boolean> {
   const { rowCount } = await db.query(
-    `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8) WHERE server_epoch() = $1 AND beat < $2`,
-    [seen.epoch, seen.beat],
+    `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8)
+      WHERE server_epoch() = $1 AND (beat < $2 OR (beat = $2 AND beat_at <> $3::timestamptz))`,
+    [epoch, beat, at],
   );
   return rowCount === 1;
 }

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { HOUR_MS, MINUTE_MS } from '../domain/dates';
 import { FILING_STATES } from '../domain/filing/states';
 import { filingWorkflowId, type Mode } from '../domain/names';
-import { beatEveryMs, doubtLedger, raiseBeat } from '../ledger/time';
+import { beatEveryMs, doubtLedger, raiseBeat, readLedgerTime, type SeenTime } from '../ledger/time';
 import {
   missingRuns,
   noteNotCompared,
@@ -150,26 +150,29 @@ async function* batches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
 }
 
 /**
- * Raises the beat, in every worker: PostgreSQL lets one do it at a time. A beat lower than this process saw in the same
- * epoch means that an older copy of the ledger was brought back.
+ * Raises the beat, in every worker: PostgreSQL lets one do it at a time. Before that it is compared with what this
+ * process saw, because a raised beat hides that an older copy of the ledger was brought back.
  */
 export function beatJob({
   pool,
+  mode,
+  seen,
   settleAfterMs,
   logger,
-}: Pick<ComparisonDependencies, 'pool' | 'logger'> & { settleAfterMs: number }) {
-  const seen = new Map<string, number>();
+}: Pick<ComparisonDependencies, 'pool' | 'mode' | 'logger'> & { seen: SeenTime; settleAfterMs: number }) {
   return {
     id: 'beat',
     name: 'raise the beat of the ledger',
     everyMs: beatEveryMs(settleAfterMs),
     run: async () => {
-      const { epoch, beat } = await raiseBeat(pool, beatEveryMs(settleAfterMs));
-      const before = seen.get(epoch) ?? 0;
-      if (beat >= before) return void seen.set(epoch, beat);
-      const doubted = await doubtLedger(pool, { epoch, beat: before });
-      if (doubted)
-        logger.error({ beat, before }, 'the beat of the ledger fell: it went back, and is compared with Temporal');
+      const { epoch } = await readLedgerTime(pool, mode);
+      const before = seen.of(epoch);
+      if (before && (await doubtLedger(pool, before)))
+        logger.error(
+          { before: before.beat },
+          'the beat of the ledger fell: it went back, and is compared with Temporal',
+        );
+      seen.note(await raiseBeat(pool, beatEveryMs(settleAfterMs)));
     },
   };
 }

@@ -15,7 +15,7 @@ import { createDocumentStore } from '../documents/document-store';
 import { createApiCallAudit } from '../ledger/service/api-calls';
 import { createBudgetStore, readBudgetUsage } from '../budget/store';
 import { filingForRun } from '../ledger/runs';
-import { readLedgerTime } from '../ledger/time';
+import { createSeenTime, readLedgerTime } from '../ledger/time';
 import { createVault } from '../ledger/vault/vault';
 import { beatJob, comparisonJob, compareLedger } from '../temporal/comparison';
 import { poke, pokeOrStart } from '../temporal/runs';
@@ -107,6 +107,7 @@ export function compose(args: {
     logger,
     settings: filingSettings(config),
     searchAttributes,
+    seen: createSeenTime(),
     queueing: async () =>
       new Map((await readBudgetUsage(pool, keyHash)).map(({ rateClass, waiting }) => [rateClass, waiting])),
     poke: (workflowId) => tried('a filing was not woken', () => poke(client, workflowId)),
@@ -137,12 +138,14 @@ export function compose(args: {
       await clock.job.run(neverAborted);
       await vaultKey.run(neverAborted);
       // An older copy of the ledger shows in no epoch, and nothing is sent from it. Otherwise the job compares.
-      if ((await readLedgerTime(pool, config.mode)).whole) await compareLedger(runs);
+      const time = await readLedgerTime(pool, config.mode);
+      deps.seen.note(time);
+      if (time.whole) await compareLedger(runs);
     },
     jobs: [
       vaultKey,
       clock.job,
-      beatJob({ pool, logger, settleAfterMs }),
+      beatJob({ pool, mode: config.mode, seen: deps.seen, logger, settleAfterMs }),
       leaderJob({
         pool,
         mode: config.mode,

@@ -12,6 +12,7 @@ import type { Deps } from '../../src/activities/dependencies';
 import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { FilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
+import { createSeenTime } from '../../src/ledger/time';
 import { createVault } from '../../src/ledger/vault/vault';
 import { reportsInProcess } from '../../src/reports/render';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
@@ -83,6 +84,7 @@ export async function openActivities(
       pollMaxMs: 15 * MINUTE_MS,
     },
     searchAttributes: [],
+    seen: createSeenTime(),
     queueing: () => Promise.resolve(new Map()),
     poke: () => Promise.resolve(),
     pokeOrStart: () => Promise.resolve(),

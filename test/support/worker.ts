@@ -10,7 +10,7 @@ import pino, { type Logger } from 'pino';
 import { createActivities } from '../../src/activities/create-activities';
 import type { Deps, WorkerSettings } from '../../src/activities/dependencies';
 import { getFiling } from '../../src/ledger/filings/filing';
-import { beatEveryMs } from '../../src/ledger/time';
+import { beatEveryMs, createSeenTime } from '../../src/ledger/time';
 import { poke, pokeOrStart } from '../../src/temporal/runs';
 import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { Budget, BudgetSlot } from '../../src/budget/slot';
@@ -121,6 +121,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     logger,
     settings,
     searchAttributes: Object.keys(SEARCH_ATTRIBUTES),
+    seen: createSeenTime(),
     queueing: () => Promise.resolve(new Map()),
     poke: (workflowId) => wakeQuietly(env, workflowId, () => poke(env.client, workflowId)),
     pokeOrStart: async (filingId) => {

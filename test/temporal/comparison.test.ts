@@ -4,7 +4,7 @@ import { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import pino from 'pino';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
-import { readLedgerTime } from '../../src/ledger/time';
+import { createSeenTime, readLedgerTime } from '../../src/ledger/time';
 import { readLedgerStatus } from '../../src/ledger/went-back';
 import { beatJob, compareLedger, comparisonJob } from '../../src/temporal/comparison';
 import { describeRun, poke, pokeOrStart, startRun, startWith } from '../../src/temporal/runs';
@@ -175,7 +175,8 @@ describe('a comparison of the ledger with Temporal', () => {
     const signal = new AbortController().signal;
     try {
       const comparison = comparisonJob({ ...own, settleAfterMs: 4_000, lagMs: 0 });
-      const beat = beatJob({ ...own, settleAfterMs: 40 });
+      const beatOf = () => beatJob({ ...own, seen: createSeenTime(), settleAfterMs: 40 });
+      const beat = beatOf();
       await comparison.run(signal);
       await beat.run();
       const before = await readLedgerTime(second.pool, 'test');
@@ -191,6 +192,14 @@ describe('a comparison of the ledger with Temporal', () => {
       const after = await readLedgerTime(second.pool, 'test');
       expect(after).toMatchObject({ whole: true });
       expect(after.epoch).not.toBe(before.epoch);
+      // A copy that is one beat older, which another worker has raised already.
+      await sleep(20);
+      await beat.run();
+      await second.pool.query(`UPDATE ledger SET beat = beat - 1, beat_at = beat_at - interval '1 s'`);
+      await beatOf().run();
+      expect(await isWhole(second)).toBe(true);
+      await beat.run();
+      expect(await isWhole(second)).toBe(false);
     } finally {
       await second.drop();
     }

@@ -87,15 +87,16 @@ async function open(deps: Deps, args: AdvanceArgs, workflowId: string, runId: st
 }
 
 async function advanceRecorded(
-  { pool, settings, searchAttributes }: Deps,
+  { pool, settings, seen, searchAttributes }: Deps,
   args: AdvanceArgs,
   { filingId, workflowId, runId }: { filingId: string; workflowId: string; runId: string },
 ): Promise<Advanced> {
   const { told, shared, notBegun, failure, called, cancelled, continues } = args;
   const step = await advance(pool, {
     ...{ filingId, workflowId, run: runId, continues, told, shared, notBegun },
-    ...{ failure, called, cancelled, settings },
+    ...{ failure, called, cancelled, seen, settings },
   });
+  seen.note(step.time);
   const { result } = await readResult(pool, filingId, args.shown);
   const { filing, decided } = step;
   return {

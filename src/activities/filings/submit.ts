@@ -129,7 +129,7 @@ async function submit<A extends PushAnswer | BulkUploadAnswer>(
 }
 
 /** Commits the beginning of the attempt. If it throws, nothing may be written. */
-async function begin({ settings, pool }: Deps, args: Sending, sender: string): Promise<void> {
+async function begin({ settings, seen, pool }: Deps, args: Sending, sender: string): Promise<void> {
   const { startToCloseTimeoutMs } = Context.current().info;
   const { filingId, n, time, payloadHash, document } = args;
   const { httpTimeoutMs: timeoutMs, settleAfterMs: settleMs } = settings;
@@ -137,7 +137,7 @@ async function begin({ settings, pool }: Deps, args: Sending, sender: string): P
     startToCloseTimeoutMs - args.elapsedMs() < timeoutMs + MARGIN_MS
       ? 'too little of its time is left'
       : await withTransaction(pool, (client) =>
-          beginToSend(client, { filingId, n, time, sender, payloadHash, document, settleMs, timeoutMs }),
+          beginToSend(client, { filingId, n, time, seen, sender, payloadHash, document, settleMs, timeoutMs }),
         );
   if (refused === null) return;
   const message = `Attempt ${n} of filing ${filingId} is not sent: ${refused}.`;

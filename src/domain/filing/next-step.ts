@@ -45,6 +45,11 @@ function beforeSending(f: Facts): Decided {
   const state: FilingState = filing.checkedAt === null ? 'checking' : 'submitting';
   const end = endOf(f.rows);
   if (end !== null) return atEnd(f, end, 'nothing of it is to be sent any more');
+  // Its own certificates, from a send that the ledger lost, would refuse it.
+  if (!f.ledgerWhole) {
+    const attention = 'The ledger went back and is compared with Temporal: nothing is sent. See `ebrc ledger status`.';
+    return { ...stay(state, waitUntil(f.now + MINUTE_MS, 'Wait for the ledger'), attention), attention };
+  }
   if (pause && !pause.over) return paused(f, stay(state, waitUntil(pause.until, ''), pause.text)) as Decided;
 
   if (filing.iec === null)
@@ -55,10 +60,6 @@ function beforeSending(f: Facts): Decided {
   if (reading !== null) return stay(state, reading, 'certificates and balances are read');
   if (filing.checkedAt === null) return stay('checking', { do: 'check' }, 'it is checked');
   if ((against?.names.length ?? 0) > 0 || (unreadable(f) && !filing.unreadApproved)) return awaitApproval(f);
-  if (!f.ledgerWhole) {
-    const attention = 'The ledger went back and is compared with Temporal: nothing is sent. See `ebrc ledger status`.';
-    return { ...stay(state, waitUntil(f.now + MINUTE_MS, 'Wait for the ledger'), attention), attention };
-  }
   if (filing.reservedAt === null || filing.reservedAt < f.now - FRESH_MS) {
     return stay('submitting', { do: 'reserve' }, 'its balances are reserved');
   }

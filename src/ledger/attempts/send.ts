@@ -3,6 +3,7 @@ import { HOUR_MS } from '../../domain/dates';
 import type { LedgerTime } from '../../domain/filing/facts';
 import { CANCELLED, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
+import { doubtLedger, type SeenTime } from '../time';
 import { lockFiling, lockIrmsOf, type LockedFiling } from '../filings/lock';
 import { addEvent } from '../filings/move';
 import { lastWholeReading, standsAgainst } from './send-conditions';
@@ -12,6 +13,8 @@ export interface Sender {
   /** The number of the attempt that the run was told to make, and the ledger's time then. */
   n: number;
   time: LedgerTime;
+  /** The ledger's time as this process saw it. */
+  seen: SeenTime;
   /** The execution that sends: only its own answer may say that nothing was written. */
   sender: string;
   payloadHash: string;
@@ -73,13 +76,15 @@ const BALANCES = `(SELECT coalesce(jsonb_object_agg(k.irm_key, coalesce(
            ORDER BY i.issue_date, i.ifsc_code, i.ad_code, i.read_at DESC) AS i) AS b ON true)`;
 
 /** Rules 1 to 3: the filing, its rows, its attempts and the ledger. */
-async function refusalOf(client: Queryable, filing: LockedFiling, { n, time }: Sender): Promise<string | null> {
+async function refusalOf(client: Queryable, filing: LockedFiling, { n, time, seen }: Sender): Promise<string | null> {
   const { filingId, closed, state, approval, approvedAt, reservedAt, now, iec } = filing;
   if (closed) return `the filing has ended as ${state}`;
   if (iec === null) return 'its IEC is not known';
   if (approval !== null && approvedAt === null) return 'nobody has approved it';
   if (reservedAt === null || reservedAt < now - 2 * HOUR_MS) return 'its balances are not reserved';
   if (!filing.ledgerWhole) return 'the ledger went back';
+  const before = seen.of(filing.epochNow);
+  if (before && (await doubtLedger(client, before))) return 'the ledger went back since this worker saw it';
   if (filing.epochNow !== time.epoch || filing.beat < time.beat)
     return 'the ledger went back since it was told to be sent';
   const { rows } = await client.query<

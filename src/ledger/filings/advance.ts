@@ -9,7 +9,7 @@ import { nextStep } from '../../domain/filing/next-step';
 import { mayBeFiled, type FilingState } from '../../domain/filing/states';
 import { hasErrors } from '../../domain/rules/finding';
 import { withTransaction } from '../pool';
-import { doubtLedger, readLedgerTime } from '../time';
+import { doubtLedger, readLedgerTime, type SeenTime } from '../time';
 import { assignIec } from './check';
 import { insertUnknown, noteSilent, readAttempts } from '../attempts/attempts';
 import { carryOutDecisions } from '../decisions/decisions';
@@ -40,6 +40,8 @@ export interface Asking {
   called: Next['do'] | null;
   /** The run was cancelled in the Temporal UI. */
   cancelled: boolean;
+  /** The ledger's time as this process saw it. */
+  seen: SeenTime;
   settings: DecidingSettings & { singlePerson: boolean };
 }
 
@@ -132,9 +134,10 @@ const standing = (filing: LockedFiling, { told, shared }: Asking): Step => ({
  * went back since, or another run, in another epoch, moved the filing last. Only where no other may have arrived.
  */
 async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking: Asking): Promise<Told | null> {
-  const { told, shared, notBegun, settings } = asking;
-  // A beat that fell means the same to every filing: an older copy of the ledger was brought back.
-  if (told !== null && (await doubtLedger(client, told))) {
+  const { told, shared, notBegun, seen, settings } = asking;
+  for (const time of [told, seen.of(filing.epochNow)]) {
+    // A beat that fell means the same to every filing: an older copy of the ledger was brought back.
+    if (time?.epoch !== filing.epochNow || filing.beat >= time.beat || !(await doubtLedger(client, time))) continue;
     const { epoch, whole } = await readLedgerTime(client, filing.mode);
     Object.assign(filing, { epochNow: epoch, ledgerWhole: whole });
   }

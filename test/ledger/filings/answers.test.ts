@@ -3,7 +3,7 @@ import { applyReadings } from '../../../src/ledger/attempts/settle';
 import { storeAnswer } from '../../../src/ledger/attempts/answer';
 import type { StoredAnswer } from '../../../src/ledger/attempts/attempts';
 import { beginToSend } from '../../../src/ledger/attempts/send';
-import { readLedgerTime } from '../../../src/ledger/time';
+import { createSeenTime, readLedgerTime } from '../../../src/ledger/time';
 import { withTransaction } from '../../../src/ledger/pool';
 import { useTestDatabase } from '../../support/postgres';
 import { addAttempt, findingsOf, namesOf, rowsIn, sentFiling, verdictsOf, wholeReading } from './in-doubt';
@@ -114,7 +114,7 @@ it('a late acceptance stops the correction of its rows, also one of another docu
     withTransaction(database.pool, async (client) => {
       const time = await readLedgerTime(client, 'test');
       const own = { sender: 'right', payloadHash: 'x', document: null, settleMs: 14_400_000, timeoutMs: 30_000 };
-      return beginToSend(client, { filingId: right, n: 1, time, ...own });
+      return beginToSend(client, { filingId: right, n: 1, time, seen: createSeenTime(), ...own });
     });
   await database.pool.query(`UPDATE filings SET checked_at = now(), reserved_at = now() WHERE filing_id = $1`, [right]);
   await wholeReading(database);

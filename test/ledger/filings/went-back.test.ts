@@ -1,11 +1,14 @@
 /** Runs whose ledger went back, or may have: what they were told to send, and what they make of it. */
 import { advance, type Asking } from '../../../src/ledger/filings/advance';
 import type { Told } from '../../../src/domain/filing/facts';
+import { beginToSend } from '../../../src/ledger/attempts/send';
+import { withTransaction } from '../../../src/ledger/pool';
+import { createSeenTime, readLedgerTime } from '../../../src/ledger/time';
 import { TEST_SETTINGS } from '../../support/settings';
 import { useTestDatabase } from '../../support/postgres';
 import { verdictsOf, wholeReading } from './in-doubt';
 import { decide } from '../../../src/ledger/decisions/decide';
-import { irm, knowExporter, made, newRows, readIrms } from './recording';
+import { irm, knowExporter, listCertificate, made, newRows, readIrms } from './recording';
 
 const database = useTestDatabase((ledger) => knowExporter(ledger));
 beforeEach(async () => {
@@ -15,16 +18,25 @@ beforeEach(async () => {
 
 let filings = 0;
 /** A filing whose run `A` moved it last. */
-async function filing() {
+async function filing({ isNew = false } = {}) {
   filings += 1;
   const reference = `BACK-${filings}`;
-  const filingId = await made(database, reference, newRows());
+  const rows = newRows();
+  const filingId = await made(database, reference, rows);
   const step = (run: string, more: Partial<Asking> = {}) =>
     advance(database.pool, {
       ...{ filingId, workflowId: `file/test/${reference}`, run, continues: null, told: null, shared: false },
-      ...{ notBegun: false, called: null, failure: null, cancelled: false, settings: TEST_SETTINGS, ...more },
+      ...{ notBegun: false, called: null, failure: null, cancelled: false, settings: TEST_SETTINGS },
+      ...{ seen: createSeenTime(), ...more },
     });
-  return { filingId, step, first: await step('A') };
+  return { filingId, rows, step, first: isNew ? { told: null, decided: null } : await step('A') };
+}
+/** What a worker saw before the ledger lost a beat. */
+async function seenBefore() {
+  const seen = createSeenTime();
+  seen.note(await readLedgerTime(database.pool, 'test'));
+  await lostBeats();
+  return seen;
 }
 const promoted = async () => {
   await database.pool.query(`UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8)`);
@@ -39,7 +51,7 @@ afterEach(compared);
 describe('what a run was told to send and the ledger lacks', () => {
   it('was not begun where the ledger did not go back: it is told again', async () => {
     const { filingId, step, first } = await filing();
-    expect(first.decided.next).toMatchObject({ do: 'submit', n: 1 });
+    expect(first.decided?.next).toMatchObject({ do: 'submit', n: 1 });
     expect((await step('A', { told: told(first) })).decided.next).toMatchObject({ do: 'submit', n: 1 });
     expect(await verdictsOf(database, filingId)).toEqual([]);
   });
@@ -104,6 +116,40 @@ it('nobody abandons it before its run has looked', async () => {
   await other.step('A');
   const abandoned = { filingId: other.filingId, kind: 'abandon', by: { name: 'asha' } } as const;
   expect(await decide(database.pool, abandoned, TEST_SETTINGS)).toMatchObject({ outcome: 'carried_out' });
+});
+
+describe('a worker that saw a later beat', () => {
+  it('makes the attempt unknown of a run that knows nothing of the loss', async () => {
+    const { filingId, step } = await filing();
+    const seen = await seenBefore();
+    expect((await step('B', { seen })).decided.state).toBe('outcome_unknown');
+    expect(await verdictsOf(database, filingId)).toEqual(['unknown']);
+    expect(await readLedgerTime(database.pool, 'test')).toMatchObject({ whole: false });
+  });
+
+  it('sends nothing', async () => {
+    const { filingId } = await filing();
+    const seen = await seenBefore();
+    const time = await readLedgerTime(database.pool, 'test');
+    const sender = { sender: 's', payloadHash: 'x', document: null, settleMs: 14_400_000, timeoutMs: 30_000 };
+    const refusal = await withTransaction(database.pool, (client) =>
+      beginToSend(client, { filingId, n: 1, time, seen, ...sender }),
+    );
+    expect(refusal).toContain('went back');
+    expect(await verdictsOf(database, filingId)).toEqual([]);
+    expect(await readLedgerTime(database.pool, 'test')).toMatchObject({ whole: false });
+  });
+
+  it('does not check a filing against certificates that may be its own', async () => {
+    const { step, rows } = await filing({ isNew: true });
+    await listCertificate(database, 'E-OWN', rows[0]?.mapping);
+    await wholeReading(database);
+    const { decided } = await step('A', { seen: await seenBefore() });
+    expect(decided).toMatchObject({ state: 'checking', next: { do: 'wait' } });
+    expect(decided.attention).toContain('went back');
+    await compared();
+    expect((await step('A')).decided).toMatchObject({ state: 'needs_correction' });
+  });
 });
 
 describe('a run that was told nothing', () => {
