@@ -56,6 +56,21 @@ describe('a worker that is lost', () => {
     expect(await verdicts(filing)).toEqual(['accepted']);
   });
 
+  it('in a call that is given up while its beginning is committed has sent nothing: it is sent again', async () => {
+    const { exporter, filing } = await start((send, context) => {
+      const givenUp = new AbortController();
+      const beforeWrite = () => {
+        const committed = context.beforeWrite();
+        givenUp.abort();
+        return committed;
+      };
+      return send({ ...context, signal: givenUp.signal, beforeWrite });
+    });
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    expect(await verdicts(filing)).toEqual(['not_sent', 'accepted']);
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
   it('after it may have sent it: the outcome is unknown, and nothing is sent without a person', async () => {
     const { freeze, reached, thaw } = freezer();
     const { exporter, filing } = await start(async (send, context) => {

@@ -99,9 +99,10 @@ async function submit<A extends PushAnswer | BulkUploadAnswer>(
   // Once it has begun nothing cancels the request: an interrupted one has an unknown outcome.
   const beforeBegin = new AbortController();
   let begun = false;
-  const beforeWrite = async () => {
-    await begin(deps, args, sender);
-    begun = true;
+  let beginning: Promise<void> | null = null;
+  const beforeWrite = () => {
+    beginning = begin(deps, args, sender).then(() => void (begun = true));
+    return beginning;
   };
   const call = () =>
     withHeartbeat(args.exporterId, (context) => {
@@ -114,6 +115,8 @@ async function submit<A extends PushAnswer | BulkUploadAnswer>(
   try {
     answer = acceptedAnswer(await withCredentials(deps, args.exporterId, call));
   } catch (error) {
+    // The call may be given up while its beginning is committed: the attempt is there then, and nothing of it was written.
+    await (beginning as Promise<void> | null)?.catch(() => undefined);
     // A defect may come after the write: what the ledger has of the attempt decides, not the error.
     if (!(error instanceof ApiError)) {
       if (begun) throw error;
