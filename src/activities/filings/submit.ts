@@ -115,7 +115,7 @@ async function submit<A extends PushAnswer | BulkUploadAnswer>(
   try {
     answer = acceptedAnswer(await withCredentials(deps, args.exporterId, call));
   } catch (error) {
-    // A call may be given up while its beginning is committed: the attempt is there then, and nothing of it was written.
+    // A call may be given up while its beginning is committed: the attempt is there then, and nothing was written.
     await (beginning as Promise<void> | null)?.catch(() => undefined);
     // A defect may come after the write: what the ledger has of the attempt decides, not the error.
     if (!(error instanceof ApiError)) {
