@@ -13,7 +13,8 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 
 -- One row. The ledger's time is (epoch, beat). epoch: the server_epoch() that the ledger was last compared with Temporal
--- in. beat: raised by one worker at a time; a lower one than somebody saw means that the ledger went back.
+-- in. beat: raised by one worker at a time; a lower one than somebody saw means that the ledger went back, and so does one
+-- that was raised in a gap: a copy that was brought back knows nothing of the beats since it was taken.
 CREATE TABLE ledger (
   singleton   boolean PRIMARY KEY DEFAULT true CHECK (singleton),
   ledger_id   uuid NOT NULL DEFAULT gen_random_uuid(),
@@ -22,6 +23,8 @@ CREATE TABLE ledger (
   epoch       text NOT NULL,
   beat        bigint NOT NULL DEFAULT 1,
   beat_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- The last times in which no beat was raised although one was due: [from, to] in epoch ms, the newest first.
+  gaps        jsonb NOT NULL DEFAULT '[]',
   -- When the last comparison with Temporal that found everything began, by mode, in epoch ms.
   compared    jsonb NOT NULL DEFAULT '{}',
   -- When "ebrc ledger restored" was said. No IEC sends before a whole reading that began a settle time after it.

@@ -6,6 +6,7 @@ import type { LedgerTime } from '../domain/filing/facts';
 import { MINUTE_MS } from '../domain/dates';
 import type { Mode } from '../domain/names';
 import { openFinding } from './findings';
+import { MS } from './paging';
 import type { Queryable } from './pool';
 
 /** The kind of the findings that say that the ledger went back. While one of its mode is open, nothing is sent. */
@@ -20,40 +21,49 @@ export const LEDGER_IS_WHOLE = (
 ): string => `(l.epoch = server_epoch() AND NOT EXISTS (SELECT FROM findings w
   WHERE w.mode = ${mode} AND w.kind = '${WENT_BACK}' AND w.closed_at IS NULL))`;
 
-export interface LedgerNow extends LedgerTime {
+export interface LedgerNow extends LedgerHistory {
   /** Whether it may send. */
   whole: boolean;
 }
 
-/** The highest beat that a process saw in each epoch. A lower one later means that an older copy was brought back. */
+/** The highest beat that a process saw in each epoch. */
 export interface SeenTime {
-  note(time: BeatTime): void;
+  note(time: LedgerTime): void;
   /** Null: none was seen in the epoch. */
-  of(epoch: string): BeatTime | null;
-}
-
-/** `at`: when the beat was raised, by which two beats of one number are told apart; null: not known. */
-export interface BeatTime extends LedgerTime {
-  at?: string | null;
+  of(epoch: string): LedgerTime | null;
 }
 
 export function createSeenTime(): SeenTime {
-  const seen = new Map<string, BeatTime>();
+  const seen = new Map<string, LedgerTime>();
   const of = (epoch: string) => seen.get(epoch) ?? null;
   return {
     of,
-    note(time) {
-      const before = of(time.epoch);
-      if (before === null || time.beat > before.beat || (time.beat === before.beat && !before.at))
-        seen.set(time.epoch, time);
+    note({ epoch, beat, at }) {
+      if (beat > (of(epoch)?.beat ?? 0)) seen.set(epoch, { epoch, beat, at });
     },
   };
 }
 
+/** What tells whether the ledger went back since a time: its time now, and when no beat was raised. */
+export interface LedgerHistory extends LedgerTime {
+  gaps: readonly (readonly [from: number, to: number])[];
+}
+
+/** Whether the ledger has another epoch than it had, a lower beat, or lacks the beat of that time. */
+export function wentBackSince(time: LedgerTime, now: LedgerHistory): boolean {
+  if (time.epoch !== now.epoch || now.beat < time.beat) return true;
+  const { at } = time;
+  if (at === undefined) return false;
+  return (now.beat === time.beat && now.at !== at) || now.gaps.some(([from, to]) => from < at && at < to);
+}
+
+/** SQL: the columns of a {@link LedgerHistory}, of the ledger `l`. */
+export const LEDGER_HISTORY = `server_epoch() AS epoch, l.beat::float8 AS beat, ${MS('l.beat_at')} AS at, l.gaps`;
+
 /** The ledger's time now. */
 export async function readLedgerTime(db: Queryable, mode: Mode): Promise<LedgerNow> {
   const { rows } = await db.query<LedgerNow>(
-    `SELECT server_epoch() AS epoch, l.beat::float8 AS beat, ${LEDGER_IS_WHOLE('$1')} AS whole FROM ledger l`,
+    `SELECT ${LEDGER_HISTORY}, ${LEDGER_IS_WHOLE('$1')} AS whole FROM ledger l`,
     [mode],
   );
   return oneRow(rows);
@@ -70,34 +80,37 @@ export const beatEveryMs = (settleAfterMs: number): number => Math.min(MINUTE_MS
 
 /** A beat is raised a little earlier than it is due, because the timers of workers are not exact. */
 const EARLY = 0.95;
+/** A beat that is raised this much later than it is due leaves a gap. */
+const LATE = 1.2;
+const MAX_GAPS = 50;
 
 /**
  * Raises the beat if it is due by PostgreSQL's clock, so that of all workers one raises it. A clock that was set back
  * does not stop it. @returns the ledger's time after it, whoever raised it
  */
-export async function raiseBeat(db: Queryable, everyMs: number): Promise<BeatTime> {
-  const { rows } = await db.query<BeatTime>(
+export async function raiseBeat(db: Queryable, everyMs: number): Promise<LedgerTime> {
+  const { rows } = await db.query<LedgerTime>(
     `WITH raised AS (
-       UPDATE ledger SET beat = beat + 1, beat_at = clock_timestamp()
+       UPDATE ledger SET beat = beat + 1, beat_at = clock_timestamp(),
+          gaps = CASE WHEN beat_at > clock_timestamp() - $2::float8 * interval '1 ms' THEN gaps ELSE jsonb_path_query_array(
+            jsonb_build_array(jsonb_build_array(${MS('beat_at')}, ${MS('clock_timestamp()')})) || gaps, '$[0 to ${MAX_GAPS - 1}]') END
         WHERE beat_at <= clock_timestamp() - $1::float8 * interval '1 ms' OR beat_at > clock_timestamp()
        RETURNING beat, beat_at)
-     SELECT server_epoch() AS epoch, coalesce(r.beat, l.beat)::float8 AS beat, coalesce(r.beat_at, l.beat_at)::text AS at
+     SELECT server_epoch() AS epoch, coalesce(r.beat, l.beat)::float8 AS beat, ${MS('coalesce(r.beat_at, l.beat_at)')} AS at
        FROM ledger l LEFT JOIN raised r ON true`,
-    [everyMs * EARLY],
+    [everyMs * EARLY, everyMs * LATE],
   );
   return oneRow(rows);
 }
 
 /**
- * Says that the ledger's beat is lower than somebody saw in the same epoch, or the same and raised at another time: a
- * copy was brought back unsaid. The ledger gets another epoch, so that nothing is sent before it is compared with
- * Temporal, and every run learns of it.
+ * Says that the ledger went back in this epoch: a copy was brought back unsaid. The ledger gets another epoch, so that
+ * nothing is sent before it is compared with Temporal, and every run learns of it.
  */
-export async function doubtLedger(db: Queryable, { epoch, beat, at = null }: BeatTime): Promise<boolean> {
+export async function doubtLedger(db: Queryable, epoch: string): Promise<boolean> {
   const { rowCount } = await db.query(
-    `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8)
-      WHERE server_epoch() = $1 AND (beat < $2 OR (beat = $2 AND beat_at <> $3::timestamptz))`,
-    [epoch, beat, at],
+    `UPDATE ledger SET branch = '/' || left(gen_random_uuid()::text, 8) WHERE server_epoch() = $1`,
+    [epoch],
   );
   return rowCount === 1;
 }

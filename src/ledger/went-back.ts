@@ -46,23 +46,28 @@ export async function readStanding(db: Queryable, mode: Mode): Promise<Standing>
   return rows[0];
 }
 
+/** States that a run shows of a filing once an attempt was made. */
+const AFTER_SENDING: readonly string[] = ['processing', 'outcome_unknown', 'overdue'];
+
 /**
- * Those of the runs whose filing the ledger lacks, or, for a completed one, whose end. A run under an id of its own
- * ends with what stands under its reference.
+ * Those of the runs whose filing the ledger lacks, or the attempt that was made, or, for a completed one, its end. A run
+ * under an id of its own ends with what stands under its reference.
  */
 export async function missingRuns(db: Queryable, mode: Mode, runs: readonly RecordedRun[]): Promise<RecordedRun[]> {
   const asked = runs.map(({ workflowId, reference, state, completed }) => {
     const first = filingWorkflowId(mode, reference ?? '');
     const own = workflowId === first || workflowId.startsWith(`${first}/`);
-    return { id: workflowId, reference, own, ends: completed && isEnd(state) ? state : null };
+    const ends = completed && isEnd(state) ? state : null;
+    return { id: workflowId, reference, own, ends, sent: AFTER_SENDING.includes(state) };
   });
   const { rows } = await db.query<{ missing: boolean }>(
     `SELECT NOT EXISTS (SELECT FROM filings f
         WHERE f.mode = $1 AND f.reference = k.reference AND (f.workflow_id = k.id OR NOT k.own)
           AND (k.ends IS NULL OR f.state = k.ends OR EXISTS (SELECT FROM events e WHERE e.filing_id = f.filing_id AND e.state = k.ends))
+          AND (NOT k.sent OR EXISTS (SELECT FROM attempts a WHERE a.filing_id = f.filing_id))
         ) AS missing
-       FROM ROWS FROM (jsonb_to_recordset($2::jsonb) AS (id text, reference text, own boolean, ends text)) WITH ORDINALITY
-         AS k (id, reference, own, ends, nth)
+       FROM ROWS FROM (jsonb_to_recordset($2::jsonb) AS (id text, reference text, own boolean, ends text, sent boolean))
+       WITH ORDINALITY AS k (id, reference, own, ends, sent, nth)
       ORDER BY k.nth`,
     [mode, JSON.stringify(asked)],
   );

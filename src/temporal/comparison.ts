@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { HOUR_MS, MINUTE_MS } from '../domain/dates';
 import { FILING_STATES } from '../domain/filing/states';
 import { filingWorkflowId, type Mode } from '../domain/names';
-import { beatEveryMs, doubtLedger, raiseBeat, readLedgerTime, type SeenTime } from '../ledger/time';
+import { beatEveryMs, doubtLedger, raiseBeat, readLedgerTime, wentBackSince, type SeenTime } from '../ledger/time';
 import {
   missingRuns,
   noteNotCompared,
@@ -165,9 +165,9 @@ export function beatJob({
     name: 'raise the beat of the ledger',
     everyMs: beatEveryMs(settleAfterMs),
     run: async () => {
-      const { epoch } = await readLedgerTime(pool, mode);
-      const before = seen.of(epoch);
-      if (before && (await doubtLedger(pool, before)))
+      const now = await readLedgerTime(pool, mode);
+      const before = seen.of(now.epoch);
+      if (before && wentBackSince(before, now) && (await doubtLedger(pool, now.epoch)))
         logger.error(
           { before: before.beat },
           'the beat of the ledger fell: it went back, and is compared with Temporal',

@@ -32,7 +32,7 @@ const CALLS: { [Kind in Outside]: (advanced: Advanced, next: Extract<Next, { do:
 
   async submit({ exporterId, filingId, told }, { n, channel, summary }) {
     const about = { summary, rateClass: channel, exporterId, priorityKey: 3 } as const;
-    const time = { epoch: told?.epoch ?? '', beat: told?.beat ?? 0 };
+    const time = { epoch: told?.epoch ?? '', beat: told?.beat ?? 0, at: told?.at };
     const args = { filingId: filingId ?? '', exporterId, n, time };
     const { submitPush, submitBulk } = calls('submit', about);
     const submitted = await (channel === 'push' ? submitPush(args) : submitBulk(args));

@@ -4,7 +4,7 @@ import { startEmbeddedPostgres, type EmbeddedServer } from '../../dev/postgres';
 import { closeFinding, openFinding } from '../../src/ledger/findings';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool, withTransaction } from '../../src/ledger/pool';
-import { doubtLedger, NOT_COMPARED, raiseBeat, readLedgerTime, renewEpoch } from '../../src/ledger/time';
+import { doubtLedger, NOT_COMPARED, raiseBeat, readLedgerTime, renewEpoch, wentBackSince } from '../../src/ledger/time';
 import { testFolder } from '../support/folder';
 import { useTestDatabase } from '../support/postgres';
 import { recordFilingByHand } from '../support/recorded-filing';
@@ -44,10 +44,11 @@ describe('the time of a ledger', () => {
 
   it('has another epoch once somebody saw that its beat fell, and no other one twice', async () => {
     const seen = await now();
-    expect(await doubtLedger(ledger.pool, seen)).toBe(false);
+    expect(wentBackSince(seen, await now())).toBe(false);
     await ledger.pool.query('UPDATE ledger SET beat = beat - 1');
-    expect(await doubtLedger(ledger.pool, seen)).toBe(true);
-    expect(await doubtLedger(ledger.pool, seen)).toBe(false);
+    expect(wentBackSince(seen, await now())).toBe(true);
+    expect(await doubtLedger(ledger.pool, seen.epoch)).toBe(true);
+    expect(await doubtLedger(ledger.pool, seen.epoch)).toBe(false);
     const doubted = await now();
     expect(doubted).toMatchObject({ whole: false });
     expect(doubted.epoch).not.toBe(seen.epoch);
@@ -56,6 +57,28 @@ describe('the time of a ledger', () => {
     const current = { epoch: doubted.epoch, comparedMs: 5 };
     expect(await withTransaction(ledger.pool, (client) => renewEpoch(client, 'test', current))).toBe(true);
     expect(await now()).toMatchObject({ epoch: doubted.epoch, whole: true });
+  });
+
+  it('knows a beat that was lost, also once its number is reached again', async () => {
+    const passes = (seconds: number) =>
+      ledger.pool.query(`UPDATE ledger SET beat_at = beat_at - $1 * interval '1 s', gaps = '[]'`, [seconds]);
+    await passes(60);
+    const kept = await raiseBeat(ledger.pool, 60_000);
+    expect(wentBackSince(kept, await now())).toBe(false);
+    await ledger.pool.query(`CREATE TABLE copy AS SELECT beat, beat_at FROM ledger`);
+    // Two minutes later, of which the copy knows nothing.
+    const lost = { ...kept, beat: kept.beat + 1, at: (kept.at ?? 0) + 60_000 };
+    await ledger.pool.query(`UPDATE ledger SET (beat, beat_at) = (SELECT beat, beat_at - interval '2 min' FROM copy)`);
+    const told = { ...lost, at: lost.at - 120_000 };
+    await raiseBeat(ledger.pool, 60_000);
+    expect(await now()).toMatchObject({ beat: told.beat });
+    expect(wentBackSince(told, await now())).toBe(true);
+    await ledger.pool.query(`UPDATE ledger SET beat = beat + 7, beat_at = beat_at + interval '7 min'`);
+    expect(wentBackSince(told, await now())).toBe(true);
+    expect(wentBackSince({ ...kept, at: (kept.at ?? 0) - 120_000 }, await now())).toBe(false);
+    expect(wentBackSince(await now(), await now())).toBe(false);
+    await ledger.pool.query(`DROP TABLE copy`);
+    await ledger.pool.query(`UPDATE ledger SET beat_at = clock_timestamp(), gaps = '[]'`);
   });
 
   it('is not whole for a mode whose own workers have not compared it', async () => {

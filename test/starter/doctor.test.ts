@@ -203,11 +203,9 @@ it('names schedules that are paused, or were never made', async () => {
 });
 
 it('reports a ledger that has to be compared with Temporal again', async () => {
-  await database.pool.query('UPDATE ledger SET beat = beat + 5');
   const seen = await readLedgerTime(database.pool, 'test');
-  await database.pool.query('UPDATE ledger SET beat = beat - 5');
   const { rows } = await database.pool.query('SELECT branch, epoch FROM ledger');
-  await doubtLedger(database.pool, seen);
+  await doubtLedger(database.pool, seen.epoch);
   const wrong = await wrongBesidesTemporal({});
   await database.pool.query('UPDATE ledger SET branch = $1, epoch = $2', [rows[0].branch, rows[0].epoch]);
   expect(wrong).toMatchObject([{ check: 'ledger', message: expect.stringContaining('nothing is sent') as string }]);

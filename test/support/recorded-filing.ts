@@ -50,3 +50,11 @@ export async function recordFilingByHand(db: Queryable, facts: RecordedFilingFac
   }
   return { filingId, workflowId, mode, exporterId, reference, n, state } as const;
 }
+
+/** An attempt of such a filing that was accepted. */
+export const attemptByHand = (db: Queryable, { filingId }: { filingId: string }) =>
+  db.query(
+    `INSERT INTO attempts (filing_id, number, mode, exporter_id, verdict, epoch, beat, settle_beats, settle_ms, timeout_ms)
+     SELECT filing_id, 1, mode, exporter_id, 'accepted', '', 1, 1, 1, 1 FROM filings WHERE filing_id = $1`,
+    [filingId],
+  );

@@ -10,7 +10,7 @@ import { beatJob, compareLedger, comparisonJob } from '../../src/temporal/compar
 import { describeRun, poke, pokeOrStart, startRun, startWith } from '../../src/temporal/runs';
 import { closeAfterAll } from '../support/closing';
 import { createTestDatabase, useTestDatabase, type TestDatabase } from '../support/postgres';
-import { recordFilingByHand, type RecordedFilingFacts } from '../support/recorded-filing';
+import { attemptByHand, recordFilingByHand, type RecordedFilingFacts } from '../support/recorded-filing';
 import { useDevServer } from '../support/temporal';
 import { stubBundle } from './support/stub-bundle';
 
@@ -47,6 +47,7 @@ const isWhole = async ({ pool }: TestDatabase) => (await readLedgerTime(pool, 't
 /** A filing in the ledger, and its run. */
 async function file(ledger: TestDatabase, facts: RecordedFilingFacts) {
   const filing = await recordFilingByHand(ledger.pool, facts);
+  await attemptByHand(ledger.pool, filing);
   await startWith(temporal, taskQueue, filing, {});
   return filing;
 }
@@ -109,8 +110,14 @@ describe('a comparison of the ledger with Temporal', () => {
       const { missing, whole } = await compare(second);
       expect(whole).toBe(false);
       expect(missing.map(({ reference }) => reference).sort()).toEqual(['R/2', 'R1', 'R1']);
-      await recordFilingByHand(second.pool, { reference: 'R1', state: 'certified', closed: true });
-      await recordFilingByHand(second.pool, { reference: 'R/2', n: 3 });
+      await attemptByHand(
+        second.pool,
+        await recordFilingByHand(second.pool, { reference: 'R1', state: 'certified', closed: true }),
+      );
+      const open = await recordFilingByHand(second.pool, { reference: 'R/2', n: 3 });
+      // Its run shows that it was sent.
+      expect((await compare(second)).missing.map(({ reference }) => reference)).toEqual(['R/2']);
+      await attemptByHand(second.pool, open);
       expect(await compare(second)).toMatchObject({ whole: true, missing: [] });
     } finally {
       await second.drop();

@@ -5,6 +5,8 @@ import type { FilingState, RowState, Verdict } from './states';
 export interface LedgerTime {
   epoch: string;
   beat: number;
+  /** When the beat was raised, which names it: one that was lost is not known again once its number is reached again. */
+  at?: number;
 }
 
 /** The highest attempt that a run was told to make, and the ledger's time then. Only ever a reason not to send. */

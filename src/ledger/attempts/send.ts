@@ -3,7 +3,7 @@ import { HOUR_MS } from '../../domain/dates';
 import type { LedgerTime } from '../../domain/filing/facts';
 import { CANCELLED, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
-import { doubtLedger, type SeenTime } from '../time';
+import { doubtLedger, wentBackSince, type SeenTime } from '../time';
 import { lockFiling, lockIrmsOf, type LockedFiling } from '../filings/lock';
 import { addEvent } from '../filings/move';
 import { lastWholeReading, standsAgainst } from './send-conditions';
@@ -83,10 +83,11 @@ async function refusalOf(client: Queryable, filing: LockedFiling, { n, time, see
   if (approval !== null && approvedAt === null) return 'nobody has approved it';
   if (reservedAt === null || reservedAt < now - 2 * HOUR_MS) return 'its balances are not reserved';
   if (!filing.ledgerWhole) return 'the ledger went back';
-  const before = seen.of(filing.epochNow);
-  if (before && (await doubtLedger(client, before))) return 'the ledger went back since this worker saw it';
-  if (filing.epochNow !== time.epoch || filing.beat < time.beat)
-    return 'the ledger went back since it was told to be sent';
+  const { ledger } = filing;
+  const before = seen.of(ledger.epoch);
+  if (before && wentBackSince(before, ledger) && (await doubtLedger(client, ledger.epoch)))
+    return 'the ledger went back since this worker saw it';
+  if (wentBackSince(time, ledger)) return 'the ledger went back since it was told to be sent';
   const { rows } = await client.query<
     Record<'holder' | 'corrected', string | null> & Record<'unplanned' | 'last', number> & { maybe: number | null }
   >(

@@ -139,7 +139,7 @@ async function askedFiled(
 
 async function askedToAbandon(client: Queryable, filing: LockedFiling): Promise<Asked | Refusal> {
   // Its run alone knows what it was told to send since the ledger went back.
-  if (filing.epoch !== null && filing.epoch !== filing.epochNow) {
+  if (filing.epoch !== null && filing.epoch !== filing.ledger.epoch) {
     const why =
       'the ledger may have gone back, and its run has not looked yet whether it was sent: see `ebrc ledger status`';
     return refuse('abandon_refused', why);

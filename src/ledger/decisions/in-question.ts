@@ -46,7 +46,8 @@ export async function readQuestion(
   filing: LockedFiling,
   { settleAfterMs }: DecisionSettings,
 ): Promise<Question> {
-  const { filingId, mode, iec, beat, now } = filing;
+  const { filingId, mode, iec, now } = filing;
+  const { beat } = filing.ledger;
   const { rows } = await client.query<AttemptRead>(
     `SELECT a.number AS attempt, a.verdict, a.request_id AS "requestId", a.answer,
             a.marked_at + greatest(a.settle_ms, $2) * interval '1 ms' <= clock_timestamp() AND $3 >= a.beat + a.settle_beats AS settled,

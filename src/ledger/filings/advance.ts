@@ -9,7 +9,7 @@ import { nextStep } from '../../domain/filing/next-step';
 import { mayBeFiled, type FilingState } from '../../domain/filing/states';
 import { hasErrors } from '../../domain/rules/finding';
 import { withTransaction } from '../pool';
-import { doubtLedger, readLedgerTime, type SeenTime } from '../time';
+import { doubtLedger, readLedgerTime, wentBackSince, type SeenTime } from '../time';
 import { assignIec } from './check';
 import { insertUnknown, noteSilent, readAttempts } from '../attempts/attempts';
 import { carryOutDecisions } from '../decisions/decisions';
@@ -114,7 +114,7 @@ async function finish(
   asking: Asking,
   told: Told | null,
 ): Promise<Step> {
-  const time = { epoch: filing.epochNow, beat: filing.beat };
+  const time = timeOf(filing);
   const { next } = decided;
   const nowTold = next.do === 'submit' ? { n: next.n, ...time } : told;
   await noteRun(client, filing, asking, nowTold);
@@ -126,7 +126,7 @@ const standing = (filing: LockedFiling, { told, shared }: Asking): Step => ({
   filing,
   decided: { next: { do: 'end' }, state: filing.state, attention: filing.attention, asked: filing.asked, text: '' },
   told,
-  time: { epoch: filing.epochNow, beat: filing.beat },
+  time: timeOf(filing),
 });
 
 /**
@@ -135,34 +135,37 @@ const standing = (filing: LockedFiling, { told, shared }: Asking): Step => ({
  */
 async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking: Asking): Promise<Told | null> {
   const { told, shared, notBegun, seen, settings } = asking;
-  for (const time of [told, seen.of(filing.epochNow)]) {
-    // A beat that fell means the same to every filing: an older copy of the ledger was brought back.
-    if (time?.epoch !== filing.epochNow || filing.beat >= time.beat || !(await doubtLedger(client, time))) continue;
-    const { epoch, whole } = await readLedgerTime(client, filing.mode);
-    Object.assign(filing, { epochNow: epoch, ledgerWhole: whole });
+  const { epoch } = filing.ledger;
+  const noted = [told, seen.of(epoch)].filter((time) => time?.epoch === epoch);
+  // A lost beat means the same to every filing: an older copy of the ledger was brought back.
+  if (noted.some((time) => time && wentBackSince(time, filing.ledger)) && (await doubtLedger(client, epoch))) {
+    const { whole, ...ledger } = await readLedgerTime(client, filing.mode);
+    Object.assign(filing, { ledger, ledgerWhole: whole });
   }
   const lost = { settleMs: settings.settleAfterMs, timeoutMs: settings.httpTimeoutMs };
-  const suspicious = told === null && isOfAnotherRun(filing, asking) && filing.epoch !== filing.epochNow;
+  const suspicious = told === null && isOfAnotherRun(filing, asking) && filing.epoch !== filing.ledger.epoch;
   if (told === null && !suspicious) return null;
   const attempts = await readAttempts(client, filing.filingId);
   const last = attempts.at(-1)?.number ?? 0;
   const sendable = !filing.closed && !attempts.some(mayBeFiled) && filing.iec !== null;
   if (told !== null) {
     if (attempts.some(({ number }) => number === told.n)) return told;
-    const wentBack = told.epoch !== filing.epochNow || filing.beat < told.beat;
+    const wentBack = wentBackSince(told, filing.ledger);
     // The only execution that was ever told to make n says that it did not: up to now nothing of it is lost.
-    if (notBegun && !shared && !told.lost) return { n: told.n, epoch: filing.epochNow, beat: filing.beat };
+    if (notBegun && !shared && !told.lost) return { n: told.n, ...timeOf(filing) };
     // Nothing was begun: n is told again.
     if (!wentBack && !told.lost) return told;
     // What the run found stays with it until the attempt was inserted, also once the beat has caught up.
     if (!sendable) return { ...told, lost: true };
     await insertUnknown(client, filing, told.n, lost);
-    return { n: told.n, epoch: filing.epochNow, beat: filing.beat };
+    return { n: told.n, ...timeOf(filing) };
   }
   if (!sendable) return null;
   await insertUnknown(client, filing, last + 1, lost);
-  return { n: last + 1, epoch: filing.epochNow, beat: filing.beat };
+  return { n: last + 1, ...timeOf(filing) };
 }
+
+const timeOf = ({ ledger: { epoch, beat, at } }: LockedFiling): LedgerTime => ({ epoch, beat, at });
 
 const isOfAnotherRun = (filing: LockedFiling, { run, continues }: Asking): boolean =>
   filing.run !== null && filing.run !== run && filing.run !== continues;
@@ -173,12 +176,12 @@ const isOfAnotherRun = (filing: LockedFiling, { run, continues }: Asking): boole
  */
 async function noteRun(client: pg.PoolClient, filing: LockedFiling, asking: Asking, told: Told | null): Promise<void> {
   const { run } = asking;
-  if (filing.run === run && filing.epoch === filing.epochNow) return;
-  if (isOfAnotherRun(filing, asking) && filing.epoch !== filing.epochNow && told === null) return;
+  if (filing.run === run && filing.epoch === filing.ledger.epoch) return;
+  if (isOfAnotherRun(filing, asking) && filing.epoch !== filing.ledger.epoch && told === null) return;
   await client.query('UPDATE filings SET run = $2, epoch = $3 WHERE filing_id = $1', [
     filing.filingId,
     run,
-    filing.epochNow,
+    filing.ledger.epoch,
   ]);
 }
 

@@ -119,7 +119,7 @@ async function readAttemptFacts(
             coalesce((SELECT array_agg(n) FROM jsonb_array_elements_text(evidence -> 'names') AS n), '{}') AS evidence,
             request_id IS NOT NULL AND ended_at IS NULL AS open
        FROM attempts a WHERE filing_id = $1 ORDER BY number`,
-    [filing.filingId, settleAfterMs, filing.beat, httpTimeoutMs],
+    [filing.filingId, settleAfterMs, filing.ledger.beat, httpTimeoutMs],
   );
   return rows;
 }

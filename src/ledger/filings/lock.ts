@@ -3,7 +3,7 @@ import type { FilingState } from '../../domain/filing/states';
 import type { Mode } from '../../domain/names';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import { LEDGER_IS_WHOLE } from '../time';
+import { LEDGER_HISTORY, LEDGER_IS_WHOLE, type LedgerHistory } from '../time';
 
 /** The ledger does not hold the filing: it went back, or is another one. */
 export class FilingMissing extends Error {
@@ -57,8 +57,7 @@ export interface LockedFiling {
   sending: boolean;
   openDecisions: number;
   /** The ledger's time now, and whether Temporal knows this ledger, so that it may send. */
-  epochNow: string;
-  beat: number;
+  ledger: LedgerHistory;
   ledgerWhole: boolean;
   annotated: string | null;
   /** PostgreSQL's clock when it was read. */
@@ -76,7 +75,7 @@ const COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", iec
   EXISTS (SELECT FROM filing_inputs i WHERE i.input_ref = f.input_ref AND i.source_document IS NOT NULL) AS "hasWorkbook",
   EXISTS (SELECT FROM attempts a WHERE a.filing_id = f.filing_id AND a.verdict = 'sending') AS sending,
   (SELECT count(*)::int FROM decisions d WHERE d.filing_id = f.filing_id AND d.outcome IS NULL) AS "openDecisions",
-  server_epoch() AS "epochNow", l.beat::float8 AS beat,
+  (SELECT to_jsonb(h) FROM (SELECT ${LEDGER_HISTORY}) AS h) AS ledger,
   ${LEDGER_IS_WHOLE('f.mode')} AS "ledgerWhole", ${MS('clock_timestamp()')} AS now`;
 
 /** Locks a filing. What depends on it is read by later statements, which see what others committed before. */

@@ -37,7 +37,9 @@ export async function viewOfResult(
     return filing.errors.length > 0 ? filing : { ...filing, errors: result.errors };
   }
   const exporter = await findExporter(deps.pool, deps.mode, started.exporterId);
-  const { contentHash = null, state = 'started', errors = [] } = result ?? {};
+  const { contentHash = null, errors = [] } = result ?? {};
+  // Until its run has recorded it, it shows itself as refused, with no reason.
+  const state = result && errors.length > 0 ? result.state : 'started';
   return {
     ...{ ...UNRECORDED, ...started, exporterName: exporter?.name ?? null },
     ...{ contentHash, state, errors, needsAttention: errors.length > 0 },

@@ -70,6 +70,19 @@ describe('what a run was told to send and the ledger lacks', () => {
     expect(await verdictsOf(database, filingId)).toEqual(['unknown']);
   });
 
+  it('is unknown where its beat was lost, also once its number is reached again', async () => {
+    const { filingId, step, first } = await filing();
+    const { beat, at = 0 } = told(first);
+    // The copy was taken a beat before; the next one was raised five minutes later.
+    await database.pool.query(
+      `UPDATE ledger SET beat = $1, beat_at = to_timestamp(($2::float8 + 300000) / 1000), gaps = jsonb_build_array(jsonb_build_array($2::float8 - 60000, $2::float8 + 300000))`,
+      [beat, at],
+    );
+    expect((await step('A', { told: told(first) })).decided.state).toBe('outcome_unknown');
+    expect(await verdictsOf(database, filingId)).toEqual(['unknown']);
+    await database.pool.query(`UPDATE ledger SET beat_at = clock_timestamp(), gaps = '[]'`);
+  });
+
   it('is told again where the only sender says that it did not begin', async () => {
     const { filingId, step, first } = await filing();
     await promoted();
