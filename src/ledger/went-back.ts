@@ -50,8 +50,8 @@ export async function readStanding(db: Queryable, mode: Mode): Promise<Standing>
 const AFTER_SENDING: readonly string[] = ['processing', 'outcome_unknown', 'overdue'];
 
 /**
- * Those of the runs whose filing the ledger lacks, or the attempt that was made, or, for a completed one, its end. A run
- * under an id of its own ends with what stands under its reference.
+ * Those of the runs whose filing the ledger lacks, or the attempt that was made, or, for a completed one, its end. A
+ * run under an id of its own ends with what stands under its reference.
  */
 export async function missingRuns(db: Queryable, mode: Mode, runs: readonly RecordedRun[]): Promise<RecordedRun[]> {
   const asked = runs.map(({ workflowId, reference, state, completed }) => {

@@ -5,7 +5,7 @@ import type { FilingState, RowState, Verdict } from './states';
 export interface LedgerTime {
   epoch: string;
   beat: number;
-  /** When the beat was raised, which names it: one that was lost is not known again once its number is reached again. */
+  /** When the beat was raised, by which a lost one is told from the next with its number. */
   at?: number;
 }
 
