@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { mayBeFiled } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
-import { insertUnknown, readAttempts } from './attempts/attempts';
+import { insertUnknown, readAttempts, sentFrom } from './attempts/attempts';
 import { lockFiling, lockIrmsOf, type LockedFiling } from './filings/lock';
 import { moveFiling } from './filings/move';
 import { withTransaction, type Queryable } from './pool';
@@ -46,7 +46,11 @@ export async function restoreSends(
     if (known.abandoned && attempts.length === 0) return abandon(client, filing);
     if (maybe && (request === null || maybe.requestId !== null)) return 'there';
     const n = maybe?.number ?? (attempts.at(-1)?.number ?? 0) + 1;
-    if (!maybe) await insertLost(client, filing, n, known, settings);
+    const { settleAfterMs: settleMs, httpTimeoutMs: timeoutMs } = settings;
+    const fromMs = known.sentFromMs;
+    if (!maybe) await insertUnknown(client, filing, n, { settleMs, timeoutMs, fromMs });
+    // Its run inserted it, which did not know since when.
+    else if (maybe.sender === null) await sentFrom(client, filing, n, fromMs);
     if (request !== null) {
       await client.query(
         `UPDATE attempts SET verdict = 'accepted', reason = 'its run in Temporal named the request', request_id = $3,
@@ -73,26 +77,6 @@ async function freeRequest(client: Queryable, filing: LockedFiling, request: str
     [filing.mode, filing.exporterId, request],
   );
   return rowCount === 0 ? request : null;
-}
-
-async function insertLost(
-  client: Queryable,
-  filing: LockedFiling,
-  n: number,
-  { sentFromMs }: KnownSends,
-  { settleAfterMs, httpTimeoutMs }: RestoreSettings,
-): Promise<void> {
-  await insertUnknown(client, filing, n, { settleMs: settleAfterMs, timeoutMs: httpTimeoutMs });
-  await client.query(
-    `UPDATE attempts SET marked_at = least(marked_at, to_timestamp($3::float8 / 1000)),
-        settle_ms = settle_ms + greatest(0, floor(extract(epoch FROM marked_at) * 1000) - $3::float8)::bigint
-      WHERE filing_id = $1 AND number = $2`,
-    [filing.filingId, n, sentFromMs],
-  );
-  await client.query(
-    `UPDATE filing_rows SET sent_at = least(sent_at, to_timestamp($2::float8 / 1000)) WHERE filing_id = $1 AND state = 'sent'`,
-    [filing.filingId, sentFromMs],
-  );
 }
 
 async function abandon(client: Queryable, filing: LockedFiling): Promise<'abandoned'> {

@@ -92,12 +92,15 @@ export async function noteSilent(client: Queryable, filing: LockedFiling, timeou
 /** How long after its time-out a sender may still store its answer. */
 export const ANSWER_MARGIN_MS = 30_000;
 
-/** Records an attempt that may have been made and that the ledger lacks. Its rows are sent. */
+/**
+ * Records an attempt that may have been made and that the ledger lacks. Its rows are sent.
+ * @param fromMs from when on it may have been sent; default: now
+ */
 export async function insertUnknown(
   client: Queryable,
   filing: LockedFiling,
   n: number,
-  { settleMs, timeoutMs }: { settleMs: number; timeoutMs: number },
+  { settleMs, timeoutMs, fromMs }: { settleMs: number; timeoutMs: number; fromMs?: number | undefined },
 ): Promise<void> {
   const { filingId } = filing;
   await client.query(
@@ -107,5 +110,25 @@ export async function insertUnknown(
     [filingId, n, settleMs, timeoutMs],
   );
   await holdAgain(client, filing);
+  if (fromMs !== undefined) await sentFrom(client, filing, n, fromMs);
   await addEvent(client, filing, { kind: 'unknown', text: `attempt ${n} may have been sent: the ledger went back` });
+}
+
+/** Notes an earlier time from which on an attempt may have been sent, so that its own certificates are not older. */
+export async function sentFrom(
+  client: Queryable,
+  { filingId }: Pick<LockedFiling, 'filingId'>,
+  n: number,
+  fromMs: number,
+): Promise<void> {
+  await client.query(
+    `UPDATE attempts SET marked_at = least(marked_at, to_timestamp($3::float8 / 1000)),
+        settle_ms = settle_ms + greatest(0, floor(extract(epoch FROM marked_at) * 1000) - $3::float8)::bigint
+      WHERE filing_id = $1 AND number = $2`,
+    [filingId, n, fromMs],
+  );
+  await client.query(
+    `UPDATE filing_rows SET sent_at = least(sent_at, to_timestamp($2::float8 / 1000)) WHERE filing_id = $1 AND state = 'sent'`,
+    [filingId, fromMs],
+  );
 }

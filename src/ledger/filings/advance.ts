@@ -157,7 +157,7 @@ async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking:
     if (!wentBack && !told.lost) return told;
     // What the run found stays with it until the attempt was inserted, also once the beat has caught up.
     if (!sendable) return { ...told, lost: true };
-    await insertUnknown(client, filing, told.n, lost);
+    await insertUnknown(client, filing, told.n, { ...lost, fromMs: told.at });
     return { n: told.n, ...timeOf(filing) };
   }
   if (!sendable) return null;

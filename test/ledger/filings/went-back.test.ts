@@ -80,6 +80,9 @@ describe('what a run was told to send and the ledger lacks', () => {
     );
     expect((await step('A', { told: told(first) })).decided.state).toBe('outcome_unknown');
     expect(await verdictsOf(database, filingId)).toEqual(['unknown']);
+    // Its certificate may have been read since, and is not older than the attempt for that.
+    const since = 'SELECT FROM attempts WHERE filing_id = $1 AND marked_at <= to_timestamp($2::float8 / 1000)';
+    expect((await database.pool.query(since, [filingId, at])).rowCount).toBe(1);
     await database.pool.query(`UPDATE ledger SET beat_at = clock_timestamp(), gaps = '[]'`);
   });
 
