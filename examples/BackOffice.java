@@ -23,6 +23,10 @@ public class BackOffice {
       Matcher found = Pattern.compile('"' + name + "\":(?:\"([^\"]*)\"|([^,}\\]]*))").matcher(new String(bytes, StandardCharsets.UTF_8));
       return !found.find() ? null : found.group(1) != null ? found.group(1) : found.group(2);
     }
+    Answer done() { // A problem ends the program.
+      if (status < 400) return this;
+      throw new IllegalStateException(field("code") + ": " + field("detail"));
+    }
   }
 
   /** After 429 and 503 the same request is repeated. */
@@ -41,7 +45,7 @@ public class BackOffice {
 
   /** The state in which a filing ends, or needs somebody. */
   static String ended(String reference) throws Exception {
-    Answer filing = get("/v1/filings/" + URLEncoder.encode(reference, StandardCharsets.UTF_8));
+    Answer filing = get("/v1/filings/" + URLEncoder.encode(reference, StandardCharsets.UTF_8)).done();
     return "true".equals(filing.field("asked")) || ENDS.contains(filing.field("state")) ? filing.field("state") : ended(reference);
   }
 
@@ -60,7 +64,6 @@ public class BackOffice {
         + (cell.getValue() instanceof String text ? '"' + text + '"' : cell.getValue())).collect(Collectors.joining(",", "{", "}"))).collect(Collectors.joining(","));
     return "{\"recordResCount\":%d,\"uploadType\":\"103\",\"decalarationFlag\":\"Y\",\"ebrcBulkGenDtos\":[%s]}".formatted(rows.size(), items);
   }
-
   static String filing(String reference, String message) { return "{\"exporter\":\"%s\",\"reference\":\"%s\",\"message\":%s}".formatted(EXPORTER, reference, message); }
 
   /** Whether a webhook is ours (Standard Webhooks). While a secret is rotated there are two signatures. */
@@ -78,23 +81,23 @@ public class BackOffice {
 
   public static void main(String[] args) throws Exception {
     // 1. Onboard, with the password of the portal; it goes to a vault.
-    post("/v1/exporters", "{\"name\":\"Kaveri Softworks\",\"email\":\"" + EXPORTER + "\",\"iec\":\"AAKCK7719P\",\"username\":\"kaveri.softworks\",\"password\":\"Kaveri@Soft9\"}");
-    while (!"ready".equals(get("/v1/exporters/" + EXPORTER).field("state"))) Thread.sleep(1000);
+    post("/v1/exporters", "{\"name\":\"Kaveri Softworks\",\"email\":\"" + EXPORTER + "\",\"iec\":\"AAKCK7719P\",\"username\":\"kaveri.softworks\",\"password\":\"Kaveri@Soft9\"}").done();
+    for (String state = ""; !"ready".equals(state); Thread.sleep(1000)) System.out.println("exporter " + (state = get("/v1/exporters/" + EXPORTER).done().field("state")));
     String irms = new String(get("/v1/exporters/" + EXPORTER + "/irms?free=true").bytes(), StandardCharsets.UTF_8);
     Answer irm = new Answer(200, Stream.of(irms.split("(?=\\{\"irmNumber\")")).filter(each -> each.contains("\"irmFCC\":\"USD\"")).findFirst().get().getBytes());
     // 2. File two rows. The sandbox is told to reject one of them, once.
     if (SANDBOX != null) ask("POST", SANDBOX + "/outcomes", JSON, "{\"match\":{\"document\":\"" + REF + "-B\"},\"processingStatus\":\"Errored\",\"errorDetails\":[\"ERR36: Declaration flag\"],\"times\":1}");
     String both = message(List.of(row(irm, 1, REF + "-A"), row(irm, 2, REF + "-B")));
-    System.out.println("filed " + post("/v1/filings", filing(REF, both)).status() + "\nended " + ended(REF));
-    Answer rows = get("/v1/filings/" + REF + "/rows");
+    System.out.println("filed " + post("/v1/filings", filing(REF, both)).done().status() + "\nended " + ended(REF));
+    String at = "/v1/filings/" + URLEncoder.encode(REF, StandardCharsets.UTF_8);
+    Answer rows = get(at + "/rows");
     String number = rows.field("eBRCNumber");
     System.out.println("certified " + number + " rejected " + new String(rows.bytes()).replaceAll("(?s).*(ERR\\d+[^\"]*).*", "$1"));
     Answer pdf = get("/v1/certificates/" + number + "/pdf");
     for (; pdf.status() != 200; pdf = get("/v1/certificates/" + number + "/pdf")) Thread.sleep(1000);
     System.out.println("saved " + Files.write(Path.of(REF + ".pdf"), pdf.bytes()));
     // 3. Correct the rejected row: it alone, with its serial number, under the same reference.
-    String again = "{\"message\":" + message(List.of(row(irm, 2, REF + "-B"))) + "}";
-    System.out.println("corrected " + post("/v1/filings/" + REF + "/correct", again).status() + " " + ended(REF));
+    System.out.println("corrected " + post(at + "/correct", "{\"message\":" + message(List.of(row(irm, 2, REF + "-B"))) + "}").status() + " " + ended(REF));
     // 4. What a reference and a mapping are protected from.
     Answer taken = post("/v1/filings", filing(REF, message(List.of(row(irm, 1, REF + "-C"))))), held = post("/v1/filings", filing(REF + "-2", both));
     System.out.println(taken.field("code") + " " + held.field("code"));
@@ -104,14 +107,11 @@ public class BackOffice {
     String part = "--mark\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n";
     String form = part.formatted("exporter", EXPORTER) + part.formatted("reference", REF + "-W") + part.formatted("declaration", "Y")
         + part.formatted("file\"; filename=\"july.csv", csv) + "--mark--\r\n";
-    System.out.println("workbook " + ask("POST", EBRC + "/v1/filings", "multipart/form-data; boundary=mark", form).status() + " " + ended(REF + "-W"));
+    System.out.println("workbook " + ask("POST", EBRC + "/v1/filings", "multipart/form-data; boundary=mark", form).done().status() + " " + ended(REF + "-W"));
     // 6. Be told. The workers have to be allowed to reach this machine: EBRC_WEBHOOK_HOSTS=127.0.0.1
     HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
-    Answer hook = post("/v1/webhooks", "{\"url\":\"http://127.0.0.1:" + server.getAddress().getPort() + "/\"}");
-    server.createContext("/", call -> {
-      boolean ours = verified(hook.field("secret"), call.getRequestHeaders(), call.getRequestBody().readAllBytes());
-      call.sendResponseHeaders(ours ? 204 : 401, -1);
-    });
+    Answer hook = post("/v1/webhooks", "{\"url\":\"http://127.0.0.1:" + server.getAddress().getPort() + "/\"}").done();
+    server.createContext("/", call -> call.sendResponseHeaders(verified(hook.field("secret"), call.getRequestHeaders(), call.getRequestBody().readAllBytes()) ? 204 : 401, -1));
     server.start();
     System.out.println("webhook " + post("/v1/webhooks/" + hook.field("webhookId") + "/test", "{}").field("state"));
     ask("DELETE", EBRC + "/v1/webhooks/" + hook.field("webhookId"), JSON, null);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Onboards an exporter, files a message and a workbook, and follows them. curl, openssl, sed and grep.
 set -euo pipefail
+shopt -s inherit_errexit
 : "${EBRC:?its address}" "${TOKEN:?of a principal}"
 REF=${REF:-SH-$(date +%s)}
 EXPORTER=accounts@kaveri.example
@@ -10,10 +11,13 @@ ask() { curl -sS --retry 5 -H "Authorization: Bearer $TOKEN" -H 'Content-Type: a
 # The first value of a field in JSON on standard input. Where there is jq, use that.
 field() { { grep -oE "\"$1\":(\"[^\"]*\"|[^,}]*)" || true; } | head -n 1 | sed -E 's/^"[^"]*"://; s/^"//; s/"$//'; }
 
+# Passes an answer on; a problem ends the program.
+passed() { local answer && answer=$(cat) && if [[ $answer == *'"request_id":'* ]]; then echo "$answer" >&2 && return 1; fi && echo "$answer"; }
+
 ended() { # REFERENCE: prints the state in which it ends, or needs somebody
   local state asked answer
   while true; do
-    answer=$(ask GET "/v1/filings/$1")
+    answer=$(ask GET "/v1/filings/${1//\//%2F}" | passed)
     state=$(field state <<<"$answer") asked=$(field asked <<<"$answer")
     case $asked-$state in
     true-* | *-certified | *-partly_certified | *-rejected | *-needs_correction | *-abandoned | *-awaiting_approval | *-needs_credentials)
@@ -56,9 +60,13 @@ verified() {
 }
 
 # 1. Onboard, with the password of the portal; it goes to a vault.
-ask POST /v1/exporters -o /dev/null -d "{\"name\": \"Kaveri Softworks\", \"email\": \"$EXPORTER\", \"iec\": \"AAKCK7719P\",
-  \"username\": \"kaveri.softworks\", \"password\": \"Kaveri@Soft9\"}"
-until [ "$(ask GET "/v1/exporters/$EXPORTER" | field state)" = ready ]; do sleep 1; done
+ask POST /v1/exporters -d "{\"name\": \"Kaveri Softworks\", \"email\": \"$EXPORTER\", \"iec\": \"AAKCK7719P\",
+  \"username\": \"kaveri.softworks\", \"password\": \"Kaveri@Soft9\"}" | passed >/dev/null
+until [ "${STATE:-}" = ready ]; do
+  sleep 1
+  STATE=$(ask GET "/v1/exporters/$EXPORTER" | passed | field state)
+  echo "exporter $STATE"
+done
 IRM=$(ask GET "/v1/exporters/$EXPORTER/irms?free=true" | grep -oE '\{"irmNumber"[^}]*\}' | grep '"irmFCC":"USD"' | head -n 1)
 
 # 2. File two rows. The sandbox is told to reject one of them, once.
@@ -66,16 +74,18 @@ IRM=$(ask GET "/v1/exporters/$EXPORTER/irms?free=true" | grep -oE '\{"irmNumber"
   \"processingStatus\": \"Errored\", \"errorDetails\": [\"ERR36: Declaration flag\"], \"times\": 1}"
 file() { echo "{\"exporter\": \"$EXPORTER\", \"reference\": \"$1\", \"message\": $2}"; }
 BOTH=$(message 2 "$(item 1 "$REF-A"), $(item 2 "$REF-B")")
-echo "filed $(ask POST /v1/filings -o /dev/null -w '%{http_code}' -d "$(file "$REF" "$BOTH")")"
+FILED=$(ask POST /v1/filings -w ' %{http_code}' -d "$(file "$REF" "$BOTH")" | passed)
+echo "filed ${FILED##* }"
 echo "ended $(ended "$REF")"
-ROWS=$(ask GET "/v1/filings/$REF/rows")
+FILING=$(field filingId <<<"$FILED")
+ROWS=$(ask GET "/v1/filings/$FILING/rows" | passed)
 NUMBER=$(field eBRCNumber <<<"$ROWS")
 echo "certified $NUMBER rejected $(grep -oE 'ERR[0-9]+[^"]*' <<<"$ROWS" | head -n 1)"
 until ask GET "/v1/certificates/$NUMBER/pdf" --fail -o "$REF.pdf" 2>/dev/null; do sleep 1; done
 echo "saved $REF.pdf"
 
 # 3. Correct the rejected row: it alone, with its serial number, under the same reference.
-echo "corrected $(ask POST "/v1/filings/$REF/correct" -o /dev/null -w '%{http_code}' -d "{\"message\": $(message 1 "$(item 2 "$REF-B")")}") $(ended "$REF")"
+echo "corrected $(ask POST "/v1/filings/$FILING/correct" -o /dev/null -w '%{http_code}' -d "{\"message\": $(message 1 "$(item 2 "$REF-B")")}") $(ended "$REF")"
 
 # 4. What a reference and a mapping are protected from.
 echo "$(ask POST /v1/filings -d "$(file "$REF" "$(message 1 "$(item 1 "$REF-C")")")" | field code)" \

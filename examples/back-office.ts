@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const { EBRC = '', TOKEN = '', SANDBOX, REF = `TS-${Date.now()}` } = process.env;
 const EXPORTER = 'accounts@kaveri.example';
+const ENDS = ['certified', 'partly_certified', 'rejected', 'needs_correction', 'abandoned', 'awaiting_approval', 'needs_credentials'];
 
 type Json = Record<string, unknown>;
 interface Irm { irmNumber: string; irmAdCode: string; irmIfscCode: string; irmDt: string; irmFCC: string; irmPurposeCode: string; irmRemitAmtFCC: string; free: string }
@@ -28,12 +29,16 @@ async function ask<T = Json>(method: string, path: string, body?: Json | FormDat
   }
 }
 
-const ENDS = ['certified', 'partly_certified', 'rejected', 'needs_correction', 'abandoned', 'awaiting_approval', 'needs_credentials'];
+/** The answer; a problem ends the program. */
+function done<T extends { status: number; bytes: Buffer }>(answer: T): T {
+  if (answer.status >= 400) throw new Error(answer.bytes.toString());
+  return answer;
+}
 
 /** The state in which a filing ends, or needs somebody. */
 async function ended(reference: string): Promise<string> {
   for (;;) {
-    const { body } = await ask<{ state: string; asked: boolean }>('GET', `/v1/filings/${encodeURIComponent(reference)}`);
+    const { body } = done(await ask<{ state: string; asked: boolean }>('GET', `/v1/filings/${encodeURIComponent(reference)}`));
     if (body.asked || ENDS.includes(body.state)) return body.state;
   }
 }
@@ -64,9 +69,9 @@ function verified(secret: string, headers: IncomingHttpHeaders, body: string): b
 async function main(): Promise<void> {
   // 1. Onboard, with the password of the portal; it goes to a vault.
   const login = { username: 'kaveri.softworks', password: 'Kaveri@Soft9' };
-  await ask('POST', '/v1/exporters', { name: 'Kaveri Softworks', email: EXPORTER, iec: 'AAKCK7719P', ...login });
-  while ((await ask('GET', `/v1/exporters/${EXPORTER}`)).body['state'] !== 'ready') await sleep(1_000);
-  const { body: irms } = await ask<{ items: Irm[] }>('GET', `/v1/exporters/${EXPORTER}/irms?free=true`);
+  let { state } = done(await ask('POST', '/v1/exporters', { name: 'Kaveri Softworks', email: EXPORTER, iec: 'AAKCK7719P', ...login })).body;
+  for (; state !== 'ready'; { state } = done(await ask('GET', `/v1/exporters/${EXPORTER}`)).body) console.log('exporter', await sleep(1_000, state));
+  const { body: irms } = done(await ask<{ items: Irm[] }>('GET', `/v1/exporters/${EXPORTER}/irms?free=true`));
   const irm = irms.items.find(({ irmFCC, free }) => irmFCC === 'USD' && Number(free) > 1_000);
   if (!irm) throw new Error('no dollars are left');
 
@@ -74,9 +79,10 @@ async function main(): Promise<void> {
   const outcome = { match: { document: `${REF}-B` }, processingStatus: 'Errored', errorDetails: ['ERR36: Declaration flag'], times: 1 };
   if (SANDBOX) await ask('POST', '/outcomes', outcome, SANDBOX);
   const filing = { exporter: EXPORTER, reference: REF, message: message(row(irm, 1, `${REF}-A`), row(irm, 2, `${REF}-B`)) };
-  console.log('filed', (await ask('POST', '/v1/filings', filing)).status);
+  const filed = done(await ask('POST', '/v1/filings', filing));
+  console.log('filed', filed.status);
   console.log('ended', await ended(REF));
-  const rows = (await ask<{ items: { eBRCNumber: string; errors: string[] }[] }>('GET', `/v1/filings/${REF}/rows`)).body.items;
+  const rows = (await ask<{ items: { eBRCNumber: string; errors: string[] }[] }>('GET', `/v1/filings/${String(filed.body['filingId'])}/rows`)).body.items;
   const number = rows[0]?.eBRCNumber;
   console.log('certified', number, 'rejected', rows[1]?.errors);
   let pdf = await ask('GET', `/v1/certificates/${number}/pdf`);
@@ -85,7 +91,7 @@ async function main(): Promise<void> {
   console.log('saved', `${REF}.pdf`);
 
   // 3. Correct the rejected row: it alone, with its serial number, under the same reference.
-  const corrected = await ask('POST', `/v1/filings/${REF}/correct`, { message: message(row(irm, 2, `${REF}-B`)) });
+  const corrected = await ask('POST', `/v1/filings/${String(filed.body['filingId'])}/correct`, { message: message(row(irm, 2, `${REF}-B`)) });
   console.log('corrected', corrected.status, await ended(REF));
 
   // 4. What a reference and a mapping are protected from.
@@ -98,13 +104,13 @@ async function main(): Promise<void> {
   const form = new FormData();
   for (const [name, value] of Object.entries({ exporter: EXPORTER, reference: `${REF}-W`, declaration: 'Y' })) form.append(name, value);
   form.append('file', new Blob([[Object.keys(cells).join(), Object.values(cells).join()].join('\r\n')]), 'july.csv');
-  console.log('workbook', (await ask('POST', '/v1/filings', form)).status, await ended(`${REF}-W`));
+  console.log('workbook', done(await ask('POST', '/v1/filings', form)).status, await ended(`${REF}-W`));
 
   // 6. Be told. The workers have to be allowed to reach this machine: EBRC_WEBHOOK_HOSTS=127.0.0.1
   let secret = '';
   const server = createServer((request, response) => void text(request).then((body) => response.writeHead(verified(secret, request.headers, body) ? 204 : 401).end()));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { body: hook } = await ask('POST', '/v1/webhooks', { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` });
+  const { body: hook } = done(await ask('POST', '/v1/webhooks', { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }));
   secret = String(hook['secret']);
   console.log('webhook', (await ask('POST', `/v1/webhooks/${String(hook['webhookId'])}/test`, {})).body['state']);
   await ask('DELETE', `/v1/webhooks/${String(hook['webhookId'])}`);

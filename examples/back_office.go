@@ -18,9 +18,8 @@ import (
 
 type object = map[string]any
 
-var ebrc, token, sandbox, ref = os.Getenv("EBRC"), os.Getenv("TOKEN"), os.Getenv("SANDBOX"), os.Getenv("REF")
-
-const exporter, ends = "accounts@kaveri.example", " certified partly_certified rejected needs_correction abandoned awaiting_approval needs_credentials "
+var ebrc, token, sandbox, ref, exporter = os.Getenv("EBRC"), os.Getenv("TOKEN"), os.Getenv("SANDBOX"), os.Getenv("REF"), "accounts@kaveri.example"
+var ends = " certified partly_certified rejected needs_correction abandoned awaiting_approval needs_credentials "
 
 func try[T any](value T, err error) T {
 	if err != nil {
@@ -48,9 +47,14 @@ func ask(method, path string, body any) object {
 	return read
 }
 
+// done passes an answer on; a problem ends the program.
+func done(answer object) object {
+	return try(answer, map[bool]error{true: fmt.Errorf("%v: %v", answer["code"], answer["detail"])}[answer["status"].(int) >= 400])
+}
+
 // ended waits until a filing ends, or needs somebody.
 func ended(reference string) any {
-	if filing := ask("GET", "/v1/filings/"+url.PathEscape(reference), nil); filing["asked"] == true || strings.Contains(ends, fmt.Sprintf(" %v ", filing["state"])) {
+	if filing := done(ask("GET", "/v1/filings/"+url.PathEscape(reference), nil)); filing["asked"] == true || strings.Contains(ends, fmt.Sprintf(" %v ", filing["state"])) {
 		return filing["state"]
 	}
 	return ended(reference)
@@ -58,63 +62,59 @@ func ended(reference string) any {
 
 // row maps a remittance to an invoice. The fields of the IRM have the same names.
 func row(irm object, serial int, document string) object {
-	return object{"irmIfscCode": irm["irmIfscCode"], "irmAdCode": irm["irmAdCode"], "irmNumber": irm["irmNumber"], "irmDt": irm["irmDt"],
-		"irmFCC": irm["irmFCC"], "irmPurposeCode": irm["irmPurposeCode"], "irmRemitAmtFCC": json.Number(irm["irmRemitAmtFCC"].(string)),
-		"serialNo": serial, "uploadType": 103, "branchSlNo": 0, "sbCumInvoiceNumber": document, "sbCumInvoiceDate": "2026-05-15", "portCode": "INBLR4",
-		"billNo": document, "sbCumInvoiceFCC": irm["irmFCC"], "sbCumInvoiceValueinFCC": 10, "mappedIRMAmountFCC": 10, "isVostro": "N", "isGstAvail": "N"}
+	return object{"irmIfscCode": irm["irmIfscCode"], "irmAdCode": irm["irmAdCode"], "irmNumber": irm["irmNumber"], "irmDt": irm["irmDt"], "irmFCC": irm["irmFCC"], "irmPurposeCode": irm["irmPurposeCode"],
+		"irmRemitAmtFCC": json.Number(irm["irmRemitAmtFCC"].(string)), "serialNo": serial, "uploadType": 103, "branchSlNo": 0, "sbCumInvoiceNumber": document,
+		"sbCumInvoiceDate": "2026-05-15", "portCode": "INBLR4", "billNo": document, "sbCumInvoiceFCC": irm["irmFCC"], "sbCumInvoiceValueinFCC": 10, "mappedIRMAmountFCC": 10, "isVostro": "N", "isGstAvail": "N"}
 }
 
 func filing(reference string, rows ...object) object {
-	return object{"exporter": exporter, "reference": reference, "message": object{"recordResCount": len(rows),
-		"uploadType": "103", "decalarationFlag": "Y", "ebrcBulkGenDtos": rows}}
+	return object{"exporter": exporter, "reference": reference, "message": object{"recordResCount": len(rows), "uploadType": "103", "decalarationFlag": "Y", "ebrcBulkGenDtos": rows}}
 }
 
 // verified says whether a webhook is ours (Standard Webhooks). While a secret is rotated there are two signatures.
 func verified(secret string, head http.Header, body []byte) (ours bool) {
-	at := head.Get("Webhook-Timestamp")
 	mac := hmac.New(sha256.New, try(base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))))
-	fmt.Fprintf(mac, "%s.%s.%s", head.Get("Webhook-Id"), at, body)
+	fmt.Fprintf(mac, "%s.%s.%s", head.Get("Webhook-Id"), head.Get("Webhook-Timestamp"), body)
 	for _, given := range strings.Fields(head.Get("Webhook-Signature")) {
 		ours = ours || hmac.Equal([]byte("v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil))), []byte(given))
 	}
-	sent, _ := time.ParseDuration(at + "s") // Since 1970.
+	sent, _ := time.ParseDuration(head.Get("Webhook-Timestamp") + "s") // Since 1970.
 	return ours && time.Since(time.Unix(0, 0).Add(sent)).Abs() < 5*time.Minute
 }
 
 func main() { // 1. Onboard, with the password of the portal; it goes to a vault.
-	login := object{"name": "Kaveri Softworks", "email": exporter, "iec": "AAKCK7719P", "username": "kaveri.softworks", "password": "Kaveri@Soft9"}
-	for ask("POST", "/v1/exporters", login); ask("GET", "/v1/exporters/"+exporter, nil)["state"] != "ready"; time.Sleep(time.Second) {
+	for state := done(ask("POST", "/v1/exporters", object{"name": "Kaveri Softworks", "email": exporter, "iec": "AAKCK7719P", "username": "kaveri.softworks", "password": "Kaveri@Soft9"}))["state"]; state != "ready"; time.Sleep(time.Second) {
+		state = done(ask("GET", "/v1/exporters/"+exporter, nil))["state"]
+		fmt.Println("exporter", state)
 	}
-	irm := ask("GET", "/v1/exporters/"+exporter+"/irms?free=true", nil)["items"].([]any)[0].(object)
+	irm := done(ask("GET", "/v1/exporters/"+exporter+"/irms?free=true", nil))["items"].([]any)[0].(object)
 	// 2. File two rows. The sandbox is told to reject one of them, once.
 	ask("POST", sandbox+"/outcomes", object{"match": object{"document": ref + "-B"}, "processingStatus": "Errored", "errorDetails": []string{"ERR36: Declaration flag"}, "times": 1})
-	fmt.Println("filed", ask("POST", "/v1/filings", filing(ref, row(irm, 1, ref+"-A"), row(irm, 2, ref+"-B")))["status"], "\nended", ended(ref))
-	rows := ask("GET", "/v1/filings/"+ref+"/rows", nil)["items"].([]any)
-	number, pdf := rows[0].(object)["eBRCNumber"], object{}
-	fmt.Println("certified", number, "rejected", rows[1].(object)["errors"])
+	both, at := filing(ref, row(irm, 1, ref+"-A"), row(irm, 2, ref+"-B")), "/v1/filings/"+url.PathEscape(ref)
+	fmt.Println("filed", done(ask("POST", "/v1/filings", both))["status"], "\nended", ended(ref))
+	rows, pdf := done(ask("GET", at+"/rows", nil))["items"].([]any), object{}
+	fmt.Println("certified", rows[0].(object)["eBRCNumber"], "rejected", rows[1].(object)["errors"])
 	for ; pdf["status"] != 200; time.Sleep(time.Second) {
-		pdf = ask("GET", fmt.Sprintf("/v1/certificates/%v/pdf", number), nil)
+		pdf = ask("GET", fmt.Sprintf("/v1/certificates/%v/pdf", rows[0].(object)["eBRCNumber"]), nil)
 	}
 	fmt.Println("saved", ref+".pdf", os.WriteFile(ref+".pdf", pdf["content"].([]byte), 0o600) == nil)
 	// 3. Correct the rejected row: it alone, with its serial number, under the same reference.
-	fmt.Println("corrected", ask("POST", "/v1/filings/"+ref+"/correct", object{"message": filing(ref, row(irm, 2, ref+"-B"))["message"]})["status"], ended(ref))
+	fmt.Println("corrected", ask("POST", at+"/correct", object{"message": filing(ref, row(irm, 2, ref+"-B"))["message"]})["status"], ended(ref))
 	// 4. What a reference and a mapping are protected from.
-	fmt.Println(ask("POST", "/v1/filings", filing(ref, row(irm, 1, ref+"-C")))["code"],
-		ask("POST", "/v1/filings", filing(ref+"-2", row(irm, 1, ref+"-A"), row(irm, 2, ref+"-B")))["code"])
+	fmt.Println(ask("POST", "/v1/filings", filing(ref, row(irm, 1, ref+"-C")))["code"], ask("POST", "/v1/filings", filing(ref+"-2", row(irm, 1, ref+"-A"), row(irm, 2, ref+"-B")))["code"])
 	// 5. A workbook: a form with a file. A .csv with the names of the message's fields is one too.
 	head, line, part := "gstinInvoiceNumber,gstinInvoiceDate", ",", "--mark\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n"
 	for name, value := range row(irm, 1, ref+"-D") {
 		head, line = name+","+head, fmt.Sprint(value)+","+line
 	}
 	form := fmt.Sprintf(strings.Repeat(part, 4)+"--mark--\r\n", "exporter", exporter, "reference", ref+"-W", "declaration", "Y", `file"; filename="july.csv`, head+"\r\n"+line)
-	fmt.Println("workbook", ask("POST", "/v1/filings", form)["status"], ended(ref+"-W"))
-	// 6. Be told. The workers have to be allowed to reach this machine: EBRC_WEBHOOK_HOSTS=127.0.0.1
-	var hook object
+	fmt.Println("workbook", done(ask("POST", "/v1/filings", form))["status"], ended(ref+"-W"))
+	var hook object // 6. Be told. The workers have to be allowed to reach this machine: EBRC_WEBHOOK_HOSTS=127.0.0.1
 	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		answer.WriteHeader(map[bool]int{true: 204, false: 401}[verified(hook["secret"].(string), request.Header, try(io.ReadAll(request.Body)))])
 	}))
-	hook = ask("POST", "/v1/webhooks", object{"url": server.URL})
-	own := "/v1/webhooks/" + hook["webhookId"].(string)
-	fmt.Println("webhook", ask("POST", own+"/test", object{})["state"])
-	ask("DELETE", own, nil)
+	hook = done(ask("POST", "/v1/webhooks", object{"url": server.URL}))
+	at = "/v1/webhooks/" + hook["webhookId"].(string)
+	fmt.Println("webhook", ask("POST", at+"/test", object{})["state"])
+	ask("DELETE", at, nil)
 }

@@ -1,5 +1,5 @@
 """Onboards an exporter, files a message and a workbook, and follows them. Python 3.9 or newer, no packages."""
-import base64, hashlib, hmac, http.server, json, os, threading, time, urllib.error, urllib.parse, urllib.request, uuid
+import base64, hashlib, hmac, http.server, json, os, sys, threading, time, urllib.error, urllib.parse, urllib.request, uuid
 
 EBRC, TOKEN, SANDBOX = os.environ["EBRC"], os.environ["TOKEN"], os.environ.get("SANDBOX")
 REF = os.environ.get("REF", f"PY-{int(time.time())}")
@@ -22,10 +22,15 @@ def ask(method, path, body=None, headers={}, url=EBRC):
         return status, json.loads(content or b"null") if kind.endswith("json") else content
 
 
+def done(answer):
+    """The body of an answer; a problem ends the program."""
+    return answer[1] if answer[0] < 400 else sys.exit(f"{answer[1]['code']}: {answer[1]['detail']}")
+
+
 def ended(reference):
     """Waits for the end of a filing, or until it needs somebody."""
     while True:
-        _, filing = ask("GET", f"/v1/filings/{urllib.parse.quote(reference, '')}", headers={"Prefer": "wait=60"})
+        filing = done(ask("GET", f"/v1/filings/{urllib.parse.quote(reference, '')}", headers={"Prefer": "wait=60"}))
         if filing["asked"] or filing["state"] in (
             "certified", "partly_certified", "rejected", "needs_correction", "abandoned", "awaiting_approval", "needs_credentials",
         ):
@@ -58,11 +63,12 @@ def verified(secret, headers, body):
 
 
 # 1. Onboard, with the password of the portal; it goes to a vault.
-ask("POST", "/v1/exporters", {"name": "Kaveri Softworks", "email": EXPORTER, "iec": "AAKCK7719P",
-                              "username": "kaveri.softworks", "password": "Kaveri@Soft9"})
-while ask("GET", f"/v1/exporters/{EXPORTER}")[1].get("state") != "ready":
+done(ask("POST", "/v1/exporters", {"name": "Kaveri Softworks", "email": EXPORTER, "iec": "AAKCK7719P",
+                                   "username": "kaveri.softworks", "password": "Kaveri@Soft9"}))
+while (state := done(ask("GET", f"/v1/exporters/{EXPORTER}"))["state"]) != "ready":
+    print("exporter", state)
     time.sleep(1)
-irms = ask("GET", f"/v1/exporters/{EXPORTER}/irms?free=true")[1]["items"]
+irms = done(ask("GET", f"/v1/exporters/{EXPORTER}/irms?free=true"))["items"]
 irm = next(irm for irm in irms if irm["irmFCC"] == "USD" and float(irm["free"]) > 1000)
 
 # 2. File two rows. The sandbox is told to reject one of them, once.
@@ -71,9 +77,9 @@ if SANDBOX:
                               "errorDetails": ["ERR36: Declaration flag"], "times": 1}, url=SANDBOX)
 body = {"exporter": EXPORTER, "reference": REF, "message": message(row(irm, 1, f"{REF}-A"), row(irm, 2, f"{REF}-B"))}
 status, filing = ask("POST", "/v1/filings", body)
-print("filed", status, filing.get("stateText") or filing)
+print("filed", status, done((status, filing))["stateText"])
 print("ended", ended(REF)["state"])
-rows = ask("GET", f"/v1/filings/{REF}/rows")[1]["items"]
+rows = done(ask("GET", f"/v1/filings/{filing['filingId']}/rows"))["items"]
 number = rows[0]["eBRCNumber"]
 print("certified", rows[0]["sbCumInvoiceNumber"], number, "rejected", rows[1]["errors"])
 while (pdf := ask("GET", f"/v1/certificates/{number}/pdf"))[0] != 200:
@@ -83,7 +89,7 @@ with open(f"{REF}.pdf", "wb") as file:
 print("saved", f"{REF}.pdf")
 
 # 3. Correct the rejected row: it alone, with its serial number, under the same reference.
-print("corrected", ask("POST", f"/v1/filings/{REF}/correct", {"message": message(row(irm, 2, f"{REF}-B"))})[0], ended(REF)["state"])
+print("corrected", ask("POST", f"/v1/filings/{filing['filingId']}/correct", {"message": message(row(irm, 2, f"{REF}-B"))})[0], ended(REF)["state"])
 
 # 4. What a reference and a mapping are protected from.
 other = {**body, "message": message(row(irm, 1, f"{REF}-C"))}
@@ -97,7 +103,7 @@ fields = {"exporter": EXPORTER, "reference": f"{REF}-W", "declaration": "Y"}
 form = "".join(f'--{mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields.items())
 form += f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="july.csv"\r\nContent-Type: text/csv\r\n\r\n{csv}\r\n--{mark}--\r\n'
 status, filing = ask("POST", "/v1/filings", form.encode(), {"Content-Type": f"multipart/form-data; boundary={mark}"})
-print("workbook", status, ended(f"{REF}-W")["state"])
+print("workbook", status, done((status, filing)) and ended(f"{REF}-W")["state"])
 
 # 6. Be told. The workers have to be allowed to reach this machine: EBRC_WEBHOOK_HOSTS=127.0.0.1
 class Hook(http.server.BaseHTTPRequestHandler):
@@ -107,7 +113,7 @@ class Hook(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
 server = http.server.HTTPServer(("127.0.0.1", 0), Hook)
-hook = ask("POST", "/v1/webhooks", {"url": f"http://127.0.0.1:{server.server_port}/"})[1]
+hook = done(ask("POST", "/v1/webhooks", {"url": f"http://127.0.0.1:{server.server_port}/"}))
 server.secret = hook["secret"]
 threading.Thread(target=server.serve_forever, daemon=True).start()
 print("webhook", ask("POST", f"/v1/webhooks/{hook['webhookId']}/test", {})[1]["state"])

@@ -139,7 +139,7 @@ export function stateText({ state, asked, actions, counts }: FilingSummary): str
       : 'It is not known whether it was filed; evidence is being gathered.',
     overdue: `${open > 0 ? 'The acknowledgement is' : `${certified - archived} of ${certified} PDFs are`} overdue and still asked for.`,
     certified: rows === 1 ? 'Its row is certified.' : `All ${rows} rows are certified.`,
-    partly_certified: `${certified} of ${rows} rows are certified; ${errored} were rejected.`,
+    partly_certified: `${certified} of ${rows} rows are certified, ${errored} rejected.`,
     rejected: `The authority rejected every row${correctable ? '; they can be corrected' : ''}.`,
     needs_correction: `Nothing of it was filed${correctable ? ', and it can be corrected' : ''}.`,
     abandoned: 'It was abandoned.',
