@@ -71,7 +71,8 @@ button, .button { font: inherit; font-weight: 600; color: var(--on-button); back
 .quiet { background: transparent; color: var(--link); border-color: var(--line); font-weight: 400; }
 .row { display: flex; flex-wrap: wrap; gap: 10px 14px; align-items: end; margin: 0 0 12px; }
 .row .input { margin: 0; flex: 0 1 260px; }
-progress { width: 100%; max-width: 34rem; height: 14px; accent-color: var(--button); }
+progress { display: block; width: 100%; max-width: 34rem; height: 14px; border: 0; appearance: none; background: var(--line); }
+progress::-webkit-progress-bar { background: var(--line); } progress::-webkit-progress-value { background: var(--button); } progress::-moz-progress-bar { background: var(--button); }
 @media (max-width: 480px) { body { font-size: 15px; } .list a.button { width: 100%; text-align: center; } h1 { font-size: 1.35rem; } }
 @media print {
   :root { --back: #fff; --card: #fff; --text: #000; --muted: #444; --line: #bbb; --link: #000; --good: #000; --waits: #000; --bad: #000; }

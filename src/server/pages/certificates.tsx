@@ -74,12 +74,7 @@ export function addCertificatePages(server: PageServer): void {
 const linkOf = (query: Search, path = '/certificates'): string =>
   `${path}?${new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))).toString()}`;
 
-interface Shown {
-  viewer: Viewer;
-  found: PagedCertificate[];
-  query: Search;
-  next: string | null;
-}
+type Shown = { viewer: Viewer; found: PagedCertificate[]; query: Search; next: string | null };
 
 const HEAD = ['Certificate', 'Date', 'Status', 'Document', 'IRM', '#Amount', 'Filing', 'PDF'];
 

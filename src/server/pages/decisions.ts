@@ -9,6 +9,7 @@ import { visibleFiling } from '../access/scope';
 import { problemOf } from '../http/failures';
 import { note, visible } from '../http/fields';
 import { certificatesOf, isRecorded, type Said } from '../views/decisions';
+import type { Said as Fields } from './decide';
 import { FILING, filingPage } from './filing';
 import { addPage, type PageAnswer, type PageCall, type PageServer } from './page';
 import { filingHref } from './parts';
@@ -18,7 +19,7 @@ const list = z.union([z.string(), z.array(z.string())]).transform((value) => [va
 const token = z.string().max(200).optional();
 const optionalNote = z.string().trim().max(2_000).optional();
 
-type Call = PageCall<z.output<typeof FILING>, unknown, { token?: string }>;
+type Call = PageCall<z.output<typeof FILING>, unknown, { token?: string } & Fields>;
 
 /** Records what somebody says. Where it is refused, the filing is shown as it stands, with the reason. */
 async function answer(
@@ -40,7 +41,8 @@ async function answer(
     if (code !== 'sign_in_again' && isRecorded(await viewOf(deps, filingId), call.principal.name, said))
       return { to: `${filingHref(filingId)}#decide` };
     if (status === 403) gate.refused(call.request, code);
-    const refused = { title: 'Nothing was decided.', problems: more.errors ?? [{ message: detail }] };
+    const problems = more.errors ?? [{ message: detail }];
+    const refused = { title: 'Nothing was decided.', problems, said: call.fields };
     return { status, html: await filingPage(server, { ...call, params: { filing: filingId } }, undefined, refused) };
   }
   return { to: `${filingHref(filingId)}#decide` };

@@ -22,11 +22,7 @@ import { exporterHref, Fields, Form, Input, Link, More, Problems, Section, State
 
 const LISTED = 100;
 
-interface Listed {
-  viewer: Viewer;
-  exporters: ExporterView[];
-  next: string | null;
-}
+type Listed = { viewer: Viewer; exporters: ExporterView[]; next: string | null };
 
 const ListPage = ({ viewer, exporters, next }: Listed): JSX.Element => (
   <Layout viewer={viewer} title="Exporters">
@@ -51,13 +47,7 @@ const ListPage = ({ viewer, exporters, next }: Listed): JSX.Element => (
   </Layout>
 );
 
-interface Shown {
-  viewer: Viewer;
-  exporter: ExporterView;
-  irms: IrmView[];
-  next: string | null;
-  said: string | null;
-}
+type Shown = { viewer: Viewer; exporter: ExporterView; irms: IrmView[]; next: string | null; said: string | null };
 
 const ExporterPage = ({ viewer, exporter, irms, next, said }: Shown): JSX.Element => {
   const { exporterId, email, iec, companyName, address, readAt, requiresApproval, warnings } = exporter;
@@ -72,17 +62,18 @@ const ExporterPage = ({ viewer, exporter, irms, next, said }: Shown): JSX.Elemen
       <p class="lead">
         <State state={exporter.state} /> <span safe>{shown(readinessText(exporter))}</span>
       </p>
+      {exporter.state === 'needs_credentials' && !viewer.principal.roles.includes('admin') && (
+        <p class="note">Somebody with the role admin has to renew them on this page.</p>
+      )}
       {warnings.length > 0 && <Problems problems={warnings} />}
       <Fields
         pairs={[
-          ...([
-            ['E-mail', email],
-            ['IEC', iec],
-            ['Company', companyName],
-            ['Address', address],
-          ] as const),
+          ['E-mail', email],
+          ['IEC', iec],
+          ['Company', companyName],
+          ['Address', address],
           ['Filings wait for an approval', requiresApproval ? 'yes' : 'no'],
-          ['As the service said', readAt],
+          ['Read from the service', readAt],
           ['Id', exporterId],
         ]}
       />
@@ -154,6 +145,7 @@ const AdminForms = ({ viewer, exporter }: Pick<Shown, 'viewer' | 'exporter'>): J
   );
 };
 
+const HANDED_IN = 'They were handed in, and are checked at the portal. Open this page again to see what came of it.';
 const EXPORTER = z.object({ exporter: exporterName });
 const token = z.string().max(200).optional();
 
@@ -197,8 +189,11 @@ export function addExporterPages(server: PageServer): void {
   addPage(server, {
     route: 'GET /exporters/:exporter',
     params: EXPORTER,
-    query: z.object({ after: z.string().max(500).optional() }),
-    handle: async (call) => ({ html: await exporterPage(server, call, call.query) }),
+    query: z.object({ after: z.string().max(500).optional(), said: z.literal('credentials').optional() }),
+    async handle(call) {
+      const { after, said } = call.query;
+      return { html: await exporterPage(server, call, { after, said: said && HANDED_IN }) };
+    },
   });
 
   addPage(server, {
@@ -213,9 +208,8 @@ export function addExporterPages(server: PageServer): void {
       const { username, password } = fields;
       const outcome = await updateCredentials(deps, exporterId, { username, password }, { by: principal.name });
       if (outcome.state === 'refused') throw new Problem(422, 'refused', outcome.message ?? 'They were refused.');
-      const said =
-        outcome.message ?? 'They were handed in, and are checked at the portal. This page shows what came of it.';
-      return { html: await exporterPage(server, call, { said }) };
+      // Elsewhere, so that reading the page anew sends no password again: the portal locks after wrong ones.
+      return { to: `${exporterHref(exporterId)}?said=credentials` };
     },
   });
 

@@ -4,6 +4,7 @@ import { DECLARATION } from '../../domain/filing/mapping';
 import { MAY } from '../../domain/principal';
 import { headerOf, UPLOAD_TYPES } from '../../domain/rules/columns';
 import type { Finding } from '../../domain/rules/finding';
+import { sumAmounts } from '../../domain/money';
 import { counted } from '../../domain/text';
 import { exportersAfter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { RefusedError } from '../../starter/errors';
@@ -18,7 +19,7 @@ import { workbookHeaders } from '../views/documents';
 import { fileAs, handedIn, handIn, isFiled, valueOf } from '../views/file';
 import { fileInput } from '../../domain/contracts';
 import { Layout } from './layout';
-import { shown } from '../views/words';
+import { amountShown, shown } from '../views/words';
 import { addPage, type PageAnswer, type PageCall, type PageServer, type Viewer } from './page';
 import { Alert, Choice, filingHref, Form, Input, Link, Section, Select, Table } from './parts';
 
@@ -30,6 +31,9 @@ const reference = shownAsWritten(fileInput.shape.reference.unwrap());
 const uploadType = z.enum(['', ...Object.keys(UPLOAD_TYPES)]).default('');
 const HANDED_IN = z.object({ exporter: exporterName, reference, type: uploadType });
 type HandedIn = z.output<typeof HANDED_IN>;
+/** What the form begins with. */
+const GIVEN = z.record(z.string(), z.string()).catch({});
+type Given = z.output<typeof GIVEN>;
 const KEY = z.object({ key: z.string().regex(/^[0-9a-f]{64}$/) });
 
 const statedOf = ({ type }: HandedIn) => ({ uploadType: type === '' ? undefined : Number(type) });
@@ -41,13 +45,9 @@ const TYPES = [
 const REFERENCE_HINT =
   'Your name for it, such as JULY-2026. Under one reference the same content is filed once, however often you send it.';
 
-interface Start {
-  viewer: Viewer;
-  exporters: ExporterRow[];
-  problems: readonly unknown[];
-}
+type Start = { viewer: Viewer; given: Given; exporters: ExporterRow[]; problems: readonly unknown[] };
 
-const StartPage = ({ viewer, exporters, problems }: Start): JSX.Element => (
+const StartPage = ({ viewer, given, exporters, problems }: Start): JSX.Element => (
   <Layout viewer={viewer} title="File">
     <h1>File a workbook</h1>
     {problems.length > 0 && <Alert title="This file cannot be taken." problems={problems} />}
@@ -56,6 +56,7 @@ const StartPage = ({ viewer, exporters, problems }: Start): JSX.Element => (
       <Select
         label="Exporter"
         name="exporter"
+        value={given.exporter}
         options={exporters.map(({ exporterId, name, email }) => [exporterId, `${name} (${email})`])}
       >
         <button
@@ -76,8 +77,8 @@ const StartPage = ({ viewer, exporters, problems }: Start): JSX.Element => (
         required
         hint=".xlsx, .xls or .csv, at most 999 rows"
       />
-      <Input label="Reference" name="reference" required hint={REFERENCE_HINT} />
-      <Select label="Kind of documents" name="type" options={TYPES} />
+      <Input label="Reference" name="reference" value={given.reference} required hint={REFERENCE_HINT} />
+      <Select label="Kind of documents" name="type" options={TYPES} value={given.type} />
     </Form>
   </Layout>
 );
@@ -96,13 +97,19 @@ const CheckPage = (props: Checked): JSX.Element => {
   const { viewer, handed, exporterShown, check, refused, file, workbook } = props;
   const { ok, rows, errors, warnings } = check;
   const title = shown(`Check of ${handed.reference}`);
+  const mappings = ok ? file.rows.map(({ mapping }) => mapping) : [];
+  const totals = [...new Set(mappings.map(({ irmFCC }) => irmFCC))].map((currency) => {
+    const amounts = mappings.filter(({ irmFCC }) => irmFCC === currency).map((each) => each.mappedIRMAmountFCC);
+    return amountShown(sumAmounts(amounts), currency, viewer.grouping);
+  });
+  const sum = ok ? ` Mapped in all: ${totals.join(', ')}.` : '';
   const outcome = ok ? 'Nothing is wrong.' : `${counted(errors.length, 'error')}: nothing can be filed yet.`;
   return (
     <Layout viewer={viewer} title={title}>
       <h1 safe>{title}</h1>
       {refused.length > 0 && <Alert title="It was refused. Nothing was filed." problems={refused} />}
       <p class="lead" safe>
-        {shown(`${exporterShown}: ${counted(rows, 'row')}. ${outcome}`)}
+        {shown(`${exporterShown}: ${counted(rows, 'row')}. ${outcome}${sum}`)}
       </p>
       <Findings id="errors" title="To be corrected" findings={errors} file={file} />
       {!ok && (
@@ -111,18 +118,13 @@ const CheckPage = (props: Checked): JSX.Element => {
       <Findings id="warnings" title="Please look at these" findings={warnings} file={file} />
       {ok && <Declare {...props} />}
       <p>
-        <Link href="/file" text="Hand in another workbook" />
+        <Link href={`/file?${queryOf(handed)}`} text="Hand in another workbook" />
       </p>
     </Layout>
   );
 };
 
-interface Found {
-  id: string;
-  title: string;
-  findings: readonly Finding[];
-  file: FilingFile;
-}
+type Found = { id: string; title: string; findings: readonly Finding[]; file: FilingFile };
 
 /** What is wrong, like the sheet: cell, column, value, and what is to be written. */
 const Findings = ({ id, title, findings, file }: Found): JSX.Element => {
@@ -193,15 +195,11 @@ async function checkPage(
   return { html, ...(refused.length > 0 && { status: 422 }) };
 }
 
-async function startPage(
-  server: PageServer,
-  viewer: PageCall,
-  problems: readonly unknown[] = [],
-): Promise<JSX.Element> {
+async function startPage(server: PageServer, viewer: PageCall, given: Given, problems: readonly unknown[] = []) {
   const { pool, mode } = server.httpApi.deps;
   const { exporters: scope } = viewer.principal;
   const exporters = await exportersAfter(pool, { mode, after: '', limit: MOST_EXPORTERS, exporters: scope });
-  return <StartPage viewer={viewer} exporters={exporters} problems={problems} />;
+  return <StartPage viewer={viewer} given={given} exporters={exporters} problems={problems} />;
 }
 
 export function addFilePages(server: PageServer): void {
@@ -211,16 +209,17 @@ export function addFilePages(server: PageServer): void {
   addPage(server, {
     route: 'GET /file',
     roles: MAY.file,
-    handle: async (call) => ({ html: await startPage(server, call) }),
+    query: GIVEN,
+    handle: async (call) => ({ html: await startPage(server, call, call.query) }),
   });
 
   addPage(server, {
     route: 'GET /file/template',
     query: z.object({ exporter: exporterName }),
     async handle({ principal, query }) {
-      const { exporterId } = await knownExporter(deps, principal, query.exporter);
+      const { exporterId, name } = await knownExporter(deps, principal, query.exporter);
       const { bytes } = await makeTemplate({ pool: deps.pool, mode: deps.mode }, exporterId);
-      return { headers: workbookHeaders(`template-${exporterId}.xlsx`), body: bytes };
+      return { headers: workbookHeaders(`template-${name}.xlsx`), body: bytes };
     },
   });
 
@@ -242,7 +241,7 @@ export function addFilePages(server: PageServer): void {
       const exporter = await visibleExporter(deps, principal, fields.exporter);
       const file = await readFilingFile(upload, statedOf(fields), depsFor(httpApi, exporter));
       const key = await handIn(deps, principal, file.bytes);
-      if (key === null) return { status: 422, html: await startPage(server, call, file.findings) };
+      if (key === null) return { status: 422, html: await startPage(server, call, fields, file.findings) };
       return { to: `/file/${key}?${queryOf({ ...fields, exporter })}` };
     },
   });
@@ -264,12 +263,8 @@ export function addFilePages(server: PageServer): void {
       const { principal, params, query } = call;
       const exporter = await visibleExporter(deps, principal, query.exporter);
       const source = { name: 'workbook.xlsx', bytes: await handedIn(deps, principal, params.key) };
-      const { annotated } = await checkFile(depsFor(httpApi, exporter), {
-        source,
-        exporter,
-        annotate: true,
-        ...statedOf(query),
-      });
+      const asked = { source, exporter, annotate: true, ...statedOf(query) };
+      const { annotated } = await checkFile(depsFor(httpApi, exporter), asked);
       if (annotated === null)
         throw new Problem(422, 'not_marked', 'Its cells could not be read, so none can be marked.');
       return { headers: workbookHeaders(`${query.reference}-checked.xlsx`), body: annotated };
@@ -286,15 +281,10 @@ export function addFilePages(server: PageServer): void {
       const { declaration, approval, ...handed } = fields;
       const exporter = await visibleExporter(deps, principal, fields.exporter);
       const source = { name: 'workbook.xlsx', bytes: await handedIn(deps, principal, params.key) };
+      const stated = statedOf(handed);
       const terms = { reference: handed.reference, madeBy: principal.name, approval: approval === 'yes' || undefined };
       try {
-        const { filing } = await fileAs(httpApi, principal, {
-          source,
-          exporter,
-          declaration,
-          ...terms,
-          ...statedOf(handed),
-        });
+        const { filing } = await fileAs(httpApi, principal, { source, exporter, declaration, ...terms, ...stated });
         if (filing.state === 'refused') throw new RefusedError(filing.errors as RefusedError['errors']);
       } catch (error) {
         const refused =

@@ -14,13 +14,7 @@ const FILTERS: Readonly<Record<string, { text: string; states: readonly string[]
 const PER_PAGE = 100;
 const ROW_HEAD = ['#Row', 'IRM', 'Document', '#Mapped', 'State', 'Certificate', 'What the authority says'];
 
-interface RowsProps {
-  rows: readonly RowView[];
-  viewer: Viewer;
-  href: string;
-  filter: string;
-  page: number;
-}
+type RowsProps = { rows: readonly RowView[]; viewer: Viewer; href: string; filter: string; page: number };
 
 export const Rows = ({ rows, viewer, href, filter, page }: RowsProps): JSX.Element => {
   const of = (name: string) => rows.filter(({ state }) => FILTERS[name]?.states.includes(state));
@@ -68,10 +62,12 @@ const CertificateOf = ({ row: { eBRCNumber, eBRCDate, pdf } }: { row: RowView })
 export const Attempts = ({ attempts }: { attempts: readonly AttemptView[] }): JSX.Element => (
   <Table
     name="What was sent"
-    head={['#Attempt', 'Sent', 'Answered', 'What is known of it', 'The service said', 'Request']}
-    rows={attempts.map(({ number, markedAt, answeredAt, verdict, reason, requestId }) => [
-      ...[number, { safe: <Time at={markedAt} /> }, answeredAt === null ? 'never' : { safe: <Time at={answeredAt} /> }],
-      ...[{ safe: <State state={verdict} /> }, reason, requestId ?? 'none'],
+    head={['#Attempt', 'Sent', 'Answered', 'What is known of it', 'How it ended', 'Request']}
+    rows={attempts.map(({ number, markedAt, answeredAt, answerStatus, verdict, reason, said, requestId }) => [
+      ...[number, { safe: <Time at={markedAt} /> }],
+      // Where no answer came, the time is that of giving up.
+      answerStatus === null ? 'no answer came' : { safe: <Time at={answeredAt} /> },
+      ...[{ safe: <State state={verdict} /> }, said ?? reason, requestId ?? 'none'],
     ])}
   />
 );
@@ -103,11 +99,23 @@ export const Decisions = ({ decisions }: { decisions: readonly DecisionView[] })
 );
 
 /** What the viewer said last and what came of it: whoever clicks twice, or lost the answer, sees that it stands. */
-export const OwnAnswer = ({ decisions, viewer }: { decisions: readonly DecisionView[]; viewer: Viewer }) => {
+export const OwnAnswer = ({
+  decisions,
+  viewer,
+  two,
+}: {
+  decisions: readonly DecisionView[];
+  viewer: Viewer;
+  two: boolean;
+}) => {
   const own = decisions.findLast(({ by, principal }) => principal && by === viewer.principal.name);
   if (own === undefined || own.outcome === 'refused' || own.outcome === 'void') return <></>;
-  const came =
-    own.outcome === null ? `It is recorded, and waits${own.why ? `: ${own.why}` : ''}.` : 'It was carried out.';
+  const { kind, by, certificates, outcome, why } = own;
+  const others = decisions.filter((each) => each.kind === kind && each.by !== by && each.outcome === null);
+  const needsTwo = two || kind === 'approve' || certificates.length > 0;
+  const isAlone = needsTwo && others.length === 0 && !viewer.singlePerson;
+  const waits = isAlone ? ' for somebody else to say the same' : why ? `: ${why}` : '';
+  const came = outcome === null ? `It is recorded, and waits${waits}.` : 'It was carried out.';
   return (
     <p class="note" role="status" safe>
       {shown(`You said “${saidText(own)}” at ${timeText(own.at)}. ${came}`)}
@@ -120,11 +128,7 @@ function saidText({ kind, requestId, certificates, ends }: DecisionView): string
   return [SAID[kind], requestId && `as request ${requestId}`, named, ends && 'and ends'].filter(Boolean).join(', ');
 }
 
-interface StoryProps {
-  events: readonly EventView[];
-  href: string;
-  next: string | null;
-}
+type StoryProps = { events: readonly EventView[]; href: string; next: string | null };
 
 export const Story = ({ events, href, next }: StoryProps): JSX.Element => (
   <Section id="story" title="What happened">

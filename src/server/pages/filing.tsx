@@ -14,12 +14,12 @@ import { badRequest } from '../http/problem';
 import { depsFor } from '../http/route';
 import { bundleOf, pdfsOf, workbookOf } from '../views/documents';
 import { stateText } from '../views/filing';
-import { Decide, OtherActions } from './decide';
+import { Decide, OtherActions, type Said } from './decide';
 import { Progress, Rows, Story } from './filing-parts';
 import { Layout, Live } from './layout';
 import { shown, timeText } from '../views/words';
 import { addPage, type PageCall, type PageServer, type Viewer } from './page';
-import { Alert, exporterHref, Fields, filingHref, Form, Input, Link, More, Problems } from './parts';
+import { Alert, attentionText, exporterHref, Fields, filingHref, Form, Input, Link, More, Problems } from './parts';
 import { Section, Select, State, Table, Time } from './parts';
 
 export const FILING = z.object({ filing: visible(300) });
@@ -49,6 +49,8 @@ interface Shown {
 interface Refused {
   title: string;
   problems: readonly unknown[];
+  /** What the form said, to be sent again. */
+  said?: Said;
 }
 
 const FilingPage = (props: Shown): JSX.Element => {
@@ -58,9 +60,9 @@ const FilingPage = (props: Shown): JSX.Element => {
   return (
     <Layout viewer={viewer} title={title}>
       <h1 safe>{title}</h1>
-      {refused !== null && <Alert {...refused} />}
+      {refused !== null && <Alert title={refused.title} problems={refused.problems} />}
       <Status {...props} />
-      <Decide filing={filing} viewer={viewer} />
+      <Decide filing={filing} viewer={viewer} said={refused?.said} />
       <Correct filing={filing} viewer={viewer} name={name} />
       <OtherActions filing={filing} viewer={viewer} />
       <Rows rows={filing.rows} viewer={viewer} href={href} filter={part.rows} page={part.page} />
@@ -87,7 +89,7 @@ const Status = ({ filing, name, again }: Shown): JSX.Element => {
       {waiting !== null && <p safe>{shown(`It waits for ${waitingText(waiting, timeText)}.`)}</p>}
       {attention !== null && (
         <p class="note" safe>
-          {shown(attention)}
+          {attentionText(attention)}
         </p>
       )}
       <Progress counts={counts} />
@@ -294,12 +296,7 @@ function addList(server: PageServer): void {
 
 const STATES = [['', 'Any'], ...FILING_STATES.map((state) => [state, state.replaceAll('_', ' ')] as const)] as const;
 
-interface Listed {
-  viewer: Viewer;
-  filings: FilingSummary[];
-  query: z.output<typeof SEARCH>;
-  next: string | null;
-}
+type Listed = { viewer: Viewer; filings: FilingSummary[]; query: z.output<typeof SEARCH>; next: string | null };
 
 const ListPage = ({ viewer, filings, query, next }: Listed): JSX.Element => (
   <Layout viewer={viewer} title="Filings">

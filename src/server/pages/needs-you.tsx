@@ -12,18 +12,11 @@ import { z } from 'zod';
 import { Layout, Live } from './layout';
 import { ageText, amountShown, shown } from '../views/words';
 import { addPage, type PageServer, type Viewer } from './page';
-import { exporterHref, filingHref, Form, Input, Link, Section, State } from './parts';
+import { attentionText, exporterHref, filingHref, Form, Input, Link, Section, State } from './parts';
 import { MOST, readNeeds, type Needs } from '../views/needs-you';
 
-/** The one next action of a filing. */
-function nextAction({
-  filingId,
-  reference,
-  n,
-  actions,
-  exporterId,
-  asked,
-}: FilingSummary): [text: string, href: string] {
+/** The one next action of a filing: what its button says, and where it leads. */
+function nextAction({ filingId, reference, n, actions, exporterId, asked }: FilingSummary): [string, string] {
   const href = filingHref(filingId ?? filingName({ reference, n }));
   if (actions.includes('approve')) return ['Look and approve', `${href}#decide`];
   if (actions.includes('resolve') && asked) return ['Say what became of it', `${href}#decide`];
@@ -43,9 +36,9 @@ const FilingItem = ({ filing }: { filing: FilingSummary }): JSX.Element => {
           <Link href={href.split('#')[0] ?? href} text={filingName({ reference, n })} /> <State state={state} />
         </p>
         <p class="quiet-text" safe>
-          {shown(`${exporterName ?? exporterId}, ${counted(counts.rows, 'row')}, for ${ageText(since)}`)}
+          {shown(`${exporterName ?? exporterId}, ${counted(counts.rows, 'row')}, waiting for ${ageText(since)}`)}
         </p>
-        <p safe>{shown(attention ?? `It waits for ${waiting?.for ?? 'somebody'}.`)}</p>
+        <p safe>{attentionText(attention ?? `It waits for ${waiting?.for ?? 'somebody'}.`)}</p>
       </div>
       <Link href={href} text={text} button />
     </li>

@@ -139,7 +139,9 @@ function toSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { method, url, headers } = request;
   if (headers['hx-request']) return reply.code(401).header('hx-refresh', 'true').send('');
   if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site') return openFromHere(reply, url);
-  return reply.redirect(`/sign-in${method === 'GET' ? `?next=${encodeURIComponent(url)}` : ''}`, 303);
+  // A form's own page, where that can be opened by its address alone.
+  const next = method === 'GET' ? url : (/^\/(?:filings|exporters)\/[^/]+/u.exec(url)?.[0] ?? '/');
+  return reply.redirect(`/sign-in?${method === 'GET' ? '' : 'ended=yes&'}next=${encodeURIComponent(next)}`, 303);
 }
 
 const timeout = () =>

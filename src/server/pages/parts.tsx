@@ -102,8 +102,9 @@ export const Section = ({ id, title, children }: { id: string; title: string; ch
 );
 
 /** One of several answers: what it does, and its form. */
-export const Fold = ({ title, text, children }: { title: string; text: string; children: Children }): JSX.Element => (
-  <details class="card">
+type FoldProps = { title: string; text: string; open?: boolean; children: Children };
+export const Fold = ({ title, text, open, children }: FoldProps): JSX.Element => (
+  <details class="card" open={open}>
     <summary safe>{title}</summary>
     <p class="prose" safe>
       {shown(text)}
@@ -152,13 +153,8 @@ export const Input = ({ label, name, id = name, value = '', hint, rows, type = '
 
 type Options = readonly (readonly [value: string, text: string])[];
 
-export const Select = (props: {
-  label: string;
-  name: string;
-  options: Options;
-  value?: string;
-  children?: Children;
-}) => (
+type SelectProps = { label: string; name: string; options: Options; value?: string; children?: Children };
+export const Select = (props: SelectProps) => (
   <p class="input">
     <label for={props.name} safe>
       {props.label}
@@ -275,6 +271,10 @@ export const Alert = ({ title, problems = [] }: { title: string; problems?: read
 /** A link to the neighbouring part of a list, if there is one. */
 export const More = ({ href, text }: { href: string | null; text: string }): JSX.Element =>
   href === null ? <></> : <p class="more">{<Link href={href} text={text} />}</p>;
+
+/** What a filing asks; the names of evidence are sentences on its page. */
+export const attentionText = (text: string): string =>
+  shown(text.replace(/ Found: .*$/u, ' Something speaks against “not filed”.'));
 
 export const filingHref = (name: string): string => `/filings/${encodeURIComponent(name)}`;
 export const exporterHref = (id: string): string => `/exporters/${encodeURIComponent(id)}`;

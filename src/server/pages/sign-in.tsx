@@ -23,6 +23,7 @@ import { Alert, Fields, Form, Input, Link } from './parts';
 const text = z.string().max(2_000);
 const SIGN_IN = z.object({ token: text.max(200), next: text.optional() });
 const AT_PROVIDER = 'Sign in with your company’s account';
+const ENDED = 'You were signed out before this form came in: nothing was done. Sign in, and fill it in again.';
 const WRONG = 'This token is unknown, has ended, or is of the other mode. Ask whoever made it for a new one.';
 
 type SignInProps = { form: string; next: string; problem: string | null; provider: Provider | null };
@@ -65,8 +66,9 @@ export function addSignIn({ app, httpApi, gate, addresses, provider }: PageServe
     // Who is signed in in another window stays so.
     const secret = secretOf(request) ?? newSecret();
     setSecret(request, reply, secret);
-    const { next } = request.query as { next?: unknown };
-    const page = { form: formToken(secret), next: ownPath(next), problem: null, provider };
+    const { next, ended } = request.query as { next?: unknown; ended?: unknown };
+    const problem = ended === 'yes' ? ENDED : null;
+    const page = { form: formToken(secret), next: ownPath(next), problem, provider };
     return sendPage(reply, { html: <SignInPage {...page} /> });
   });
 

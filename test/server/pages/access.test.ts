@@ -171,13 +171,24 @@ describe('a page', () => {
       }
     const { rows } = await stage.ledger.pool.query('SELECT FROM exporters WHERE requires_approval');
     expect(rows).toEqual([]);
-    // Without a sign-in there is only the way to it.
-    for (const [path, fields] of formsOf({ filing: 'NONE', exporter: exporters.kaveri }))
-      expect([path, await createBrowser(url).send(path, { ...fields, form: foreign })]).toEqual([
-        path,
-        expect.objectContaining({ status: 303, to: '/sign-in' }),
-      ]);
+    // Without a sign-in there is only the way to it, which says that nothing was done and leads back to the page.
+    for (const [path, fields] of formsOf({ filing: 'NONE', exporter: exporters.kaveri })) {
+      const answer = await createBrowser(url).send(path, { ...fields, form: foreign });
+      const [, page = '/'] = /^(\/(?:filings|exporters)\/[^/]+)/u.exec(path) ?? [];
+      const to = `/sign-in?ended=yes&next=${encodeURIComponent(page)}`;
+      expect([path, answer]).toEqual([path, expect.objectContaining({ status: 303, to })]);
+      expect((await createBrowser(url).open(to)).text).toContain('nothing was done');
+    }
   });
+});
+
+it('a portal password is sent once, however often its page is read anew', async () => {
+  const own = await person('renews', ['admin']);
+  const path = `/exporters/${exporters.kaveri}`;
+  const credentials = { username: KAVERI.username, password: KAVERI.password };
+  const { status, to } = await own.submit(path, `${path}/credentials`, credentials);
+  expect([status, to]).toEqual([303, `${path}?said=credentials`]);
+  expect((await own.open(to!)).text).toContain('They were handed in');
 });
 
 it('amounts are grouped by lakh for who chooses so, in that browser alone', async () => {

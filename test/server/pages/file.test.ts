@@ -37,12 +37,15 @@ inBrowser('a workbook', () => {
     expect((await download).suggestedFilename()).toBe(`WB-${nth}-checked.xlsx`);
 
     await page.getByRole('link', { name: 'Hand in another workbook' }).click();
+    // What was said of the first one need not be said again.
+    expect(await page.getByLabel('Reference').inputValue()).toBe(`WB-${nth}`);
     const right = await filledTemplate(stage, { bill: `W-${nth}` });
     await handIn(page, right, `WB-${nth}`);
     // The check has an address: it may be read anew, and come back to.
     await page.reload();
     await maker.open('/exporters');
     await page.goBack();
+    expect(await page.locator('.lead').innerText()).toContain(`Mapped in all: 10.00 ${right.currency}.`);
     const declaration = page.locator('#declare');
     expect(await declaration.innerText()).toContain('the rows are true and complete');
     await page.getByRole('button', { name: /^File 1 row/u }).click();
@@ -97,8 +100,8 @@ inBrowser('a workbook', () => {
     await checker.page.getByLabel('Note').first().fill('looked at every row');
     await checker.page.getByRole('button', { name: 'Approve' }).click();
     await checker.page.getByText('Your token is asked for again').waitFor();
-    await checker.page.goBack();
-    await checker.page.reload();
+    // The refused form is there again, with what was written.
+    expect(await checker.page.getByLabel('Note').first().inputValue()).toBe('looked at every row');
     await checker.page.getByLabel('Your token').first().fill(checker.token);
     await checker.page.getByRole('button', { name: 'Approve' }).click();
     await checker.page.getByRole('heading', { name: 'Decisions' }).waitFor();

@@ -58,8 +58,21 @@ inBrowser('an unknown outcome', () => {
     const asked = first.page.locator('#decide');
     expect(await asked.innerText()).toContain('Certificate ELSEWHERE01');
     expect(await asked.textContent()).toContain('so two persons have to say so');
+    // Nobody answered, and amounts have their currency.
+    expect(await asked.locator('table').first().innerText()).toMatch(
+      /no answer came\t\? unknown\t.*the connection failed/u,
+    );
+    expect(await asked.locator('table').nth(1).innerText()).toContain(` ${row!.irmFCC}\t`);
+    // A form that was refused is open again, with what was written.
+    await stage.ledger.pool.query("UPDATE sessions SET signed_in_at = signed_in_at - interval '16 minutes'");
+    await say(first, HOSTILE);
+    await first.page.getByText('Your token is asked for again').waitFor();
+    expect(await first.page.locator('#not-filed-note').inputValue()).toBe(HOSTILE.trim());
+    await stage.ledger.pool.query('UPDATE sessions SET signed_in_at = now()');
+    await first.open('/filings/LOST-1');
     await say(first, HOSTILE);
     await first.page.getByRole('cell', { name: 'it waits', exact: true }).waitFor();
+    await first.page.getByRole('status').getByText('waits for somebody else to say the same').waitFor();
     expect(await accessibilityProblems(first.page)).toEqual([]);
 
     await second.open('/filings/LOST-1');
