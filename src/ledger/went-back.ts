@@ -12,8 +12,9 @@ export interface RecordedRun {
   workflowId: string;
   runId: string;
   reference: string | null;
-  /** The last state that it showed. */
+  /** The last state that it showed, and the request that it followed; null: none was known. */
   state: string;
+  requestId: string | null;
   startedAt: string;
   /** Null: it is running. */
   closedAt: string | null;

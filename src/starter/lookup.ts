@@ -8,7 +8,7 @@ import type { Queryable } from '../ledger/pool';
 import type { EbrcReaderDependencies, LedgerDependencies, StarterSettings } from './dependencies';
 import { refusal } from './errors';
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Resolves an EXPORTER argument to an id. An unknown UUID is returned unchanged, because the workflow adopts it.

@@ -111,12 +111,12 @@ async function takeIn(
   if (opened.outcome !== 'recorded' && opened.outcome !== 'standing')
     throw new Error(`The ledger lacks its exporter ${input.exporterId}.`);
   const { filingId } = opened;
-  // An open run knows itself what it was told to send.
-  if (closedAt === null) return { filingId, workflowId, sends: 'recorded' };
+  // An open run knows itself what it was told to send, and shows what came of it.
+  if (closedAt === null && !run.requestId) return { filingId, workflowId, sends: 'recorded' };
   const result = completed ? ((await temporal.workflow.getHandle(workflowId, runId).result()) as FilingResult) : null;
   const known = {
     ...{ filingId, abandoned: result?.state === 'abandoned' },
-    ...{ requestId: result?.requestId ?? null, dgftAckId: result?.dgftAckId ?? null },
+    ...{ requestId: result?.requestId ?? run.requestId, dgftAckId: result?.dgftAckId ?? null },
     sentFromMs: Math.max(sinceMs, Date.parse(startedAt)),
   };
   return { filingId, workflowId, sends: await restoreSends(pool, known, settings) };

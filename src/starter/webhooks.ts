@@ -9,7 +9,7 @@ import { closePaused } from '../ledger/webhooks/deliveries';
 import * as ledger from '../ledger/webhooks/webhooks';
 import type { LedgerDependencies } from './dependencies';
 import { refusal, UsageError } from './errors';
-import { exporterIdOf } from './lookup';
+import { exporterIdOf, UUID } from './lookup';
 
 export type { DeliveryView, WebhookView } from '../ledger/webhooks/webhooks';
 
@@ -126,7 +126,8 @@ export async function replayWebhook(
   if (event !== undefined && since !== undefined) throw new UsageError('Name either an event or a time, not both.');
   await getWebhook(caller, webhookId);
   const from = event !== undefined ? { event } : since !== undefined ? { since } : null;
-  const position = from && (await ledger.positionBefore(pool, mode, from));
+  const readable = event === undefined || UUID.test(event);
+  const position = from && readable ? await ledger.positionBefore(pool, mode, from) : null;
   if (from && position === null) {
     throw refusal(
       'unknown_event',

@@ -121,11 +121,13 @@ function recordedRun(mode: Mode, run: WorkflowExecutionInfo): RecordedRun | null
   // A run that was refused recorded nothing; one that continued as new has a newer run.
   if (!(FILING_STATES as readonly unknown[]).includes(state) || status.name === 'CONTINUED_AS_NEW') return null;
   const [reference] = (searchAttributes['EbrcReference'] ?? []) as unknown[];
+  const [requestId] = (searchAttributes['EbrcRequestId'] ?? []) as unknown[];
   return {
     workflowId,
     runId,
     reference: typeof reference === 'string' ? reference : referenceIn(mode, workflowId),
     state: state as string,
+    requestId: typeof requestId === 'string' ? requestId : null,
     startedAt: startTime.toISOString(),
     closedAt: closeTime?.toISOString() ?? null,
     completed: status.name === 'COMPLETED',

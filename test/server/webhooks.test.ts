@@ -105,6 +105,8 @@ it('does the same by command', async () => {
   expect(added).toMatchObject({ address: hook.url, exporters: [OTHER], secret: expect.stringMatching(/^whsec_/u) });
   expect(await run('test', added.webhookId)).toMatchObject({ state: 'delivered' });
   expect(await run('replay', added.webhookId)).toMatchObject({ again: 0 });
+  const nope = await ebrc(['webhooks', 'replay', added.webhookId, '--event', 'nope'], { env });
+  expect([nope.code, nope.stderr]).toEqual([3, expect.stringContaining('no such event')]);
   expect((await run('rotate', added.webhookId)).secret).not.toBe(added.secret);
   const { stdout } = await ebrc(['webhooks', 'list'], { env });
   expect(stdout).toContain(hook.url);

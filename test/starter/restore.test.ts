@@ -4,7 +4,7 @@ import { Worker } from '@temporalio/worker';
 import pino from 'pino';
 import { mapping, messageOf } from '../../dev/sample-mapping';
 import { filingSettings, loadConfig } from '../../src/config/config';
-import { filingWorkflowId } from '../../src/domain/names';
+import { filingWorkflowId, searchAttributes } from '../../src/domain/names';
 import { beginReading } from '../../src/ledger/readings';
 import { readLedgerTime } from '../../src/ledger/time';
 import { readLedgerStatus } from '../../src/ledger/went-back';
@@ -49,17 +49,15 @@ const comparing = () => ({ ...deps(), logger: pino({ level: 'silent' }) });
 const documentOf = (nth: number) => String(nth + 1_000_000);
 
 /** A run that the ledger lacks: it has the rows, and ends as told. */
-async function run(reference: string, state: string, ended?: StubEnd): Promise<string> {
+async function run(reference: string, state: string, ended?: StubEnd, requestId?: string): Promise<string> {
   const workflowId = filingWorkflowId('test', reference);
   const documentNumber = documentOf((runs += 1));
   const row = mapping({ irmNumber: `IRM${reference}`, sbCumInvoiceNumber: documentNumber, billNo: `B${reference}` });
   const input = { mode: 'test', exporterId: 'E-test', reference, message: messageOf([row]) };
-  await startWith(
-    temporal,
-    taskQueue,
-    { workflowId, mode: 'test', exporterId: 'E-test', reference, n: 1, state },
-    input,
-  );
+  const attributes = searchAttributes({ mode: 'test', exporterId: 'E-test', reference, state, requestId });
+  await temporal.workflow.start('fileRemittances', {
+    ...{ workflowId, taskQueue, args: [input], typedSearchAttributes: attributes },
+  });
   if (ended) {
     await temporal.workflow.getHandle(workflowId).signal('poke', ended);
     await temporal.workflow.getHandle(workflowId).result();
@@ -85,14 +83,15 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
     end: 'abandoned',
     result: { state: 'abandoned', requestId: null },
   });
-  const open = await run('open', 'processing');
+  const open = await run('open', 'submitting');
+  const followed = await run('followed', 'processing', undefined, 'REQ-2');
   const compared = await compareLedger(comparing(), { lagMs: 0 });
   expect(compared).toMatchObject({ whole: false });
-  expect(compared.missing).toHaveLength(4);
+  expect(compared.missing).toHaveLength(5);
 
   const moved = await nothingLost(deps(), 'somebody');
   expect(moved).toMatchObject({ state: 'recovering' });
-  expect(moved.missing).toHaveLength(4);
+  expect(moved.missing).toHaveLength(5);
 
   // Their own certificates may be read before they are brought back.
   for (const nth of [1, 4]) await listCertificate(ledger, `E-${nth}`, { sbCumInvoiceNumber: documentOf(nth) });
@@ -108,6 +107,7 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
     [unknown]: 'unknown',
     [abandoned]: 'abandoned',
     [open]: 'recorded',
+    [followed]: 'accepted',
     [kept.workflowId]: 'unknown',
   });
   expect(restored).toMatchObject({ state: 'whole', missing: [] });
@@ -130,6 +130,14 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
       rows: 'sent',
       state: 'processing',
     },
+    {
+      reference: 'followed',
+      verdict: 'accepted',
+      request_id: 'REQ-2',
+      settles: true,
+      rows: 'sent',
+      state: 'processing',
+    },
     { reference: 'kept', verdict: 'unknown', request_id: null, settles: true, rows: 'sent', state: 'outcome_unknown' },
     { reference: 'open', verdict: null, request_id: null, settles: null, rows: 'planned', state: 'checking' },
     {
@@ -141,9 +149,9 @@ it('brings back what Temporal knows, holds its rows, and lets work go on', async
       state: 'outcome_unknown',
     },
   ]);
-  // What closed before is not missed again, though the ledger does not know its end yet. The open one ended since.
+  // What closed before is not missed again, though the ledger does not know its end yet. The open ones ended since.
   const { missing } = await compareLedger(comparing(), { lagMs: 0 });
-  expect(missing.filter(({ workflowId }) => workflowId !== open)).toEqual([]);
+  expect(missing.filter(({ workflowId }) => ![open, followed].includes(workflowId))).toEqual([]);
   const again = await restoreLedger(deps(), { since, by: 'somebody' });
   expect(again).toMatchObject({ state: 'whole', lost: [] });
 });

@@ -210,7 +210,7 @@ const backoffMs = (failures: number): number => Math.min(30_000 * 2 ** Math.min(
 function askAbout({ number, requestId, evidence }: AttemptFacts): string {
   const what = requestId === null ? `attempt ${number} was filed` : `request ${requestId} was filed`;
   const against = evidence.length === 0 ? 'Nothing found speaks against it.' : `Found: ${evidence.join(', ')}.`;
-  return `Somebody has to look at the portal whether ${what}, and answer with \`ebrc resolve\`. ${against}`;
+  return `Somebody has to look at the portal to see whether ${what}, and answer with \`ebrc resolve\`. ${against}`;
 }
 
 const read = (what: 'both' | 'certificates' | 'irms', priority: 1 | 2, summary: string): Next => ({
