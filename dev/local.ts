@@ -136,6 +136,8 @@ export async function startLocal(options: LocalOptions): Promise<Local> {
       env: { ...withoutPasswords, EBRC_CODEC_ORIGINS: origins },
     });
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
+    // A ledger of another version ends the start here, instead of every start of the worker.
+    await runCommand(['ledger', 'migrate', '--json'], { env: childEnv, capture: true });
     log('starting the worker …');
     await keepRunning({
       name: 'The worker',
