@@ -137,7 +137,7 @@ export async function startLocal(options: LocalOptions): Promise<Local> {
     });
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
     // A ledger of another version ends the start here, instead of every start of the worker.
-    await runCommand(['ledger', 'migrate', '--json'], { env: childEnv, capture: true });
+    await runCommand(['ledger', 'migrate'], { env: childEnv, capture: true });
     log('starting the worker …');
     await keepRunning({
       name: 'The worker',
