@@ -149,7 +149,7 @@ const Correct = ({ filing, viewer, name }: { filing: FilingView; viewer: Viewer;
           <Link href={workbook} text="Download its workbook" />: the cells to correct are marked.
         </li>
         <li>Correct these rows, and save it.</li>
-        <li>Hand it in here. Rows that are certified are left out by themselves.</li>
+        <li>Hand it in here: what passes the check is filed at once, with the declaration of before.</li>
       </ol>
       <Form viewer={viewer} action={`${filingHref(name)}/correct`} file button="File the corrected rows">
         <Input label="The corrected workbook" name="file" type="file" accept=".xlsx,.xls,.csv" required />
