@@ -76,7 +76,7 @@ export function amountText(amount: Amount | null, currency?: string | null): str
 }
 
 /** Currencies that do not have two decimals (ISO 4217). */
-const THREE_DECIMALS: ReadonlySet<string> = new Set('BHD IQD JOD KWD LYD OMR TND'.split(' '));
+export const THREE_DECIMALS: ReadonlySet<string> = new Set('BHD IQD JOD KWD LYD OMR TND'.split(' '));
 const NO_DECIMALS: ReadonlySet<string> = new Set(
   'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'.split(' '),
 );

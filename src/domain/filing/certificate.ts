@@ -1,7 +1,7 @@
 /** A row and a certificate beside each other: whether they agree, are equal, or contradict. */
 import { filingDateFromAnything, isoFromFilingDate } from '../dates';
 import { comparableText } from '../identity';
-import { type Amount, canonicalAmount, compareAmounts } from '../money';
+import { type Amount, canonicalAmount, isSameAmount } from '../money';
 
 /** What of a row its certificate and its request's record are compared with. Dates are YYYY-MM-DD. */
 export interface RowFacts {
@@ -71,6 +71,7 @@ export function contradiction(row: RowFacts, certificate: Certificate): string |
     return `it is in ${currency}`;
   // In the document's currency the mapped amount cannot be told.
   const comparable = currency === null || currency === row.currency;
-  if (amount !== null && comparable && compareAmounts(amount, row.amount) !== 0) return `its amount is ${amount}`;
+  if (amount !== null && comparable && !isSameAmount(amount, row.amount, row.currency))
+    return `its amount is ${amount}`;
   return null;
 }

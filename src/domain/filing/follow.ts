@@ -1,6 +1,6 @@
 /** Judges the status record of a request: which entry is which row's, by content first. Pure. */
 import { billKey, comparableText, documentKey, irmKey, readIec } from '../identity';
-import { compareAmounts } from '../money';
+import { compareAmounts, isSameAmount } from '../money';
 import {
   errorTexts,
   isDone,
@@ -194,7 +194,9 @@ function fits(row: FollowedRow, entry: EntryFacts, { iec }: RecordContext): bool
     (irmOn === null || row.irmDates === null || row.irmDates.includes(irmOn)) &&
     (documentOn === null || row.documentOn === null || documentOn === row.documentOn) &&
     (entry.billKey === '' || row.billKey === '' || entry.billKey === row.billKey) &&
-    (amount === 0 || compareAmounts(amount, row.amount) === 0 || compareAmounts(amount, row.documentAmount) === 0) &&
+    (amount === 0 ||
+      isSameAmount(amount, row.amount, row.currency) ||
+      compareAmounts(amount, row.documentAmount) === 0) &&
     (currency === '' || currency === row.currency || currency === row.documentCurrency) &&
     (entry.iec === null || iec === null || entry.iec === iec)
   );

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { CANCELLED, NOBODYS, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import { companyOf } from '../../domain/identity';
+import { THREE_DECIMALS } from '../../domain/money';
 import { clientsOfCompany, type Company } from '../exporters/exporters';
 import { withTransaction, type Queryable } from '../pool';
 import { mergeFindings } from './findings';
@@ -70,6 +71,11 @@ const dayOf = (time: string) => `(${time} AT TIME ZONE 'Asia/Kolkata')::date`;
 const COVERED = `covered v JOIN certificates c ON c.mode = $1 AND c.iec = $2 AND c.ebrc_number = v.ebrc_number
   LEFT JOIN filing_rows r ON ${ROW_OF_CERTIFICATE} LEFT JOIN filings f ON f.filing_id = r.filing_id`;
 
+const SAME_CURRENCY = 'upper(trim(coalesce(c.currency, r.currency))) = upper(trim(r.currency))';
+/** Of three decimals the authority has two, rounded by whomever. */
+const OTHER_AMOUNT = `CASE WHEN upper(trim(r.currency)) = ANY ('{${[...THREE_DECIMALS].join(',')}}') THEN abs(c.amount - r.amount) >= 0.01
+  ELSE c.amount <> r.amount END`;
+
 async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs): Promise<void> {
   const insert = (select: string) => client.query(`INSERT INTO current_findings ${select}`, [mode, iec]);
   // Certificates whose day a reading covers, and whether that reading showed them.
@@ -102,11 +108,13 @@ async function findInCertificates(client: Queryable, { mode, iec }: CompareArgs)
   // A difference stays until a reading shows the certificate without it.
   await insert(
     `SELECT 'amount_differs', r.ebrc_number, f.exporter_id, r.ebrc_number, r.filing_id, r.source_row,
-            r.mapping->>'irmNumber', c.issued_on, abs(c.amount - r.amount), r.currency, ${OUR_ROW}, ${THEIR_CERTIFICATE},
-            CASE WHEN c.amount <> r.amount THEN 'filed ' || r.amount || ', certified ' || c.amount
+            r.mapping->>'irmNumber', c.issued_on, CASE WHEN ${SAME_CURRENCY} THEN abs(c.amount - r.amount) ELSE c.amount END,
+            r.currency, ${OUR_ROW}, ${THEIR_CERTIFICATE},
+            CASE WHEN ${SAME_CURRENCY} THEN 'filed ' || r.amount || ', certified ' || c.amount
                  ELSE 'filed in ' || r.currency || ', certified in ' || c.currency END
        FROM ${COVERED}
-      WHERE r.state = 'certified' AND (c.amount <> r.amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
+      WHERE r.state = 'certified' AND CASE WHEN ${SAME_CURRENCY} THEN ${OTHER_AMOUNT}
+        ELSE upper(trim(c.currency)) <> upper(trim(r.mapping->>'sbCumInvoiceFCC')) END`,
   );
   // Another spelling (`ISSUED` for `Issued`) is not another status. One may be cancelled before its first reading. Once
   // a cancelled one is corrected, nothing is left to do.

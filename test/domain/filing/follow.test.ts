@@ -190,6 +190,17 @@ describe('what records come to', () => {
     expect(outcomes([entryOf(ONE)], {}, [ONE], byNumber()).byRecord).toEqual([]);
   });
 
+  it.each<[string, Partial<RowWithOutcome>, number, string, string, number]>([
+    ['rounds three decimals to two', { amount: '1234.567', currency: 'KWD' }, 1234.57, '1234.56', 'KWD', 1],
+    ['has another amount of three decimals', { amount: '1234.567', currency: 'KWD' }, 1234.57, '1234.5', 'KWD', 0],
+    ['is in the document’s currency', { documentCurrency: 'EUR' }, 100, '90', 'EUR', 1],
+    ['is in neither currency', { documentCurrency: 'EUR' }, 100, '90', 'GBP', 0],
+  ])('a row whose certificate %s', (_, more, fobFCC, amount, currency, certified) => {
+    const row = sentRow(0, more);
+    const certificates = byNumber(certificateOf(row, { amount, currency }));
+    expect(outcomes([entryOf(row, { fobFCC })], {}, [row], certificates).byRecord).toHaveLength(certified);
+  });
+
   it.each([
     ['document', { documentKey: '9' }],
     ['date', { documentOn: '2026-01-04' }],

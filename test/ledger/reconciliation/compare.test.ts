@@ -150,6 +150,26 @@ it('reports the certificate of a row that was cancelled before it was first read
   await comesTo(0, 1, 0);
 });
 
+it('takes a certificate in the currency of its document for the row’s, and two decimals for three', async () => {
+  const asRead = authority;
+  const told = (more: object) => asRead.map((each) => (each.eBRCNumber === 'EB2' ? { ...each, ...more } : each));
+  const mapped = (more: object, amount: string, currency: string) =>
+    ledger.pool.query(
+      `UPDATE filing_rows SET mapping = mapping || $1, amount = $2, currency = $3 WHERE ebrc_number = 'EB2'`,
+      [JSON.stringify(more), amount, currency],
+    );
+  authority = told({ currencyCode: 'EUR', realisedValueFCC: '900' });
+  await comesTo(1, 0, 1);
+  await mapped({ sbCumInvoiceFCC: 'EUR' }, '1000', 'USD');
+  await comesTo(0, 1, 0);
+  authority = told({ currencyCode: 'KWD', realisedValueFCC: '1000.56' });
+  await mapped({ sbCumInvoiceFCC: 'KWD' }, '1000.567', 'KWD');
+  await comesTo(0, 0, 0);
+  await mapped({ sbCumInvoiceFCC: 'USD' }, '1000', 'USD');
+  authority = asRead;
+  await comesTo(0, 0, 0);
+});
+
 it('finds exactly the differences there are, and nothing new the second time', async () => {
   const [, changed, doubled, cancelled] = authority;
   if (!changed || !doubled || !cancelled) throw new Error('no certificates');
