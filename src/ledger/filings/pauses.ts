@@ -65,7 +65,7 @@ export async function storePause(
 function pauseText(reason: PauseReason, { exporterId }: LockedFiling, { message }: CallFailure): string {
   const said = /[.!?]$/u.test(message) ? message : `${message}.`;
   if (reason === 'credentials')
-    return `${said} Submit working credentials: ebrc credentials ${exporterId} --username … --password-stdin. The filing continues by itself.`;
+    return `${said} Submit working credentials: ebrc credentials ${exporterId} --username … --password-stdin, once for all of its filings. They continue by themselves.`;
   if (reason === 'access')
     return `${said} This is about our own API key or agreement: check EBRC_API_KEY and the agreements in the service's console. It is tried again by itself.`;
   return reason === 'activation' ? 'The authority has not opened API access for the exporter yet.' : said;

@@ -1,4 +1,4 @@
-/** Certificates: search, PDFs, and the list for the bank. */
+/** Certificates: search, PDFs, and the list as CSV. */
 import { z } from 'zod';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import { certificatesCsv } from '../../starter/filings/export-certificates';
@@ -17,7 +17,7 @@ const SEARCH = z.object({
 });
 type Search = z.output<typeof SEARCH>;
 const LISTED = 50;
-/** Rows of a list for the bank. */
+/** Rows of the CSV. */
 const MOST_LISTED = 10_000;
 
 export function addCertificatePages(server: PageServer): void {
@@ -98,7 +98,7 @@ const CertificatesPage = ({ viewer, found, query, next }: Shown): JSX.Element =>
       ])}
     />
     <p>
-      <Link href={linkOf({ ...query, cursor: undefined }, '/certificates/list')} text="This list for the bank (CSV)" />
+      <Link href={linkOf({ ...query, cursor: undefined }, '/certificates/list')} text="This list as CSV" />
     </p>
     <More href={next} text="Older certificates" />
   </Layout>

@@ -111,7 +111,7 @@ export async function readTemplateFirst(
   const again = await readFilingFile({ read: file }, stated, deps);
   const undecided = again.findings.find(isUndecided);
   if (!undecided) return again;
-  const message = `${undecided.message} Or remove these columns. (${why})`;
+  const message = `${undecided.message} (${why})`;
   throw new RefusedError([{ ...undecided, severity: 'error', message }], { state: 'refused', filingId: null });
 }
 
