@@ -57,6 +57,16 @@ export function wentBackSince(time: LedgerTime, now: LedgerHistory): boolean {
   return (now.beat === time.beat && now.at !== at) || now.gaps.some(([from, to]) => from < at && at < to);
 }
 
+/** Doubts the ledger where it went back since one of these times of its epoch. @returns whether this call did */
+export async function doubtIfLost(
+  db: Queryable,
+  times: readonly (LedgerTime | null)[],
+  now: LedgerHistory,
+): Promise<boolean> {
+  const lost = times.some((time) => time?.epoch === now.epoch && wentBackSince(time, now));
+  return lost && doubtLedger(db, now.epoch);
+}
+
 /** SQL: the columns of a {@link LedgerHistory}, of the ledger `l`. */
 export const LEDGER_HISTORY = `server_epoch() AS epoch, l.beat::float8 AS beat, ${MS('l.beat_at')} AS at, l.gaps`;
 

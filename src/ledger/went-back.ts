@@ -40,7 +40,8 @@ export async function readStanding(db: Queryable, mode: Mode): Promise<Standing>
   const { rows } = await db.query<Standing>(
     `SELECT server_epoch() AS epoch, l.epoch = server_epoch() AS compared, ${LEDGER_IS_WHOLE('$1')} AS whole,
             (l.compared ->> $1)::float8 AS "sinceMs",
-            CASE WHEN (l.compared ->> $1)::float8 >= ${MS('l.restored_at')} THEN ${MS('l.restored_at')} END AS "restoredMs", ${MS('clock_timestamp()')} AS "nowMs" FROM ledger l`,
+            CASE WHEN (l.compared ->> $1)::float8 >= ${MS('l.restored_at')} THEN ${MS('l.restored_at')} END AS "restoredMs",
+            ${MS('clock_timestamp()')} AS "nowMs" FROM ledger l`,
     [mode],
   );
   if (!rows[0]) throw new Error('The ledger has no row of its own: its migration did not finish.');

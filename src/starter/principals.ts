@@ -53,6 +53,7 @@ export async function addPrincipal(
 /** A principal of a list: with the identity provider where it signs in, if any, and the number of its valid tokens. */
 export type PrincipalEntry = PrincipalView & { issuer: string | null; tokens: number };
 
+/** All principals of the mode. */
 export async function listPrincipals(deps: LedgerDependencies): Promise<PrincipalEntry[]> {
   const { pool, mode } = deps;
   const all = await ledger.listPrincipals(pool, mode);

@@ -16,7 +16,7 @@ import {
   type LedgerStatus,
   type RecordedRun,
 } from '../ledger/went-back';
-import { MARGIN_MS, recordedRuns } from '../temporal/comparison';
+import { recordedRuns } from '../temporal/comparison';
 import { describeRun, FILING_WORKFLOW, pokeOrStart } from '../temporal/runs';
 
 export interface RestoreDependencies {
@@ -91,7 +91,8 @@ async function missingSince(deps: RestoreDependencies, sinceMs: number): Promise
   const { pool, mode } = deps;
   const { sinceMs: compared } = await readStanding(pool, mode);
   const runs = new Map((await runsOfFindings(pool, mode)).map((run) => [run.runId, run]));
-  for await (const run of recordedRuns(deps, Math.min(sinceMs, compared ?? 0) - MARGIN_MS)) runs.set(run.runId, run);
+  const all = { sinceMs: Math.min(sinceMs, compared ?? 0), restoredMs: null };
+  for await (const run of recordedRuns(deps, all)) runs.set(run.runId, run);
   const missing = await missingRuns(pool, mode, [...runs.values()]);
   return missing.sort((a, b) => a.startedAt.localeCompare(b.startedAt));
 }

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { HOUR_MS, MINUTE_MS } from '../domain/dates';
 import { FILING_STATES } from '../domain/filing/states';
 import { filingWorkflowId, type Mode } from '../domain/names';
-import { beatEveryMs, doubtLedger, raiseBeat, readLedgerTime, wentBackSince, type SeenTime } from '../ledger/time';
+import { beatEveryMs, doubtIfLost, raiseBeat, readLedgerTime, type SeenTime } from '../ledger/time';
 import {
   missingRuns,
   noteNotCompared,
@@ -36,7 +36,7 @@ export interface Comparison {
 }
 
 /** Temporal's lists lag behind, and its clock may differ from PostgreSQL's. */
-export const MARGIN_MS = 10 * MINUTE_MS;
+const MARGIN_MS = 10 * MINUTE_MS;
 /** After a change of the epoch, Temporal's lists get this long to show the last runs. */
 const LAG_MS = 10_000;
 const BATCH = 500;
@@ -64,7 +64,7 @@ export async function compareLedger(
   };
   try {
     const listed = new Set<string>();
-    for await (const runs of batches(recordedRuns(deps, closedSince(standing)))) {
+    for await (const runs of batches(recordedRuns(deps, standing))) {
       for (const { runId } of runs) listed.add(runId);
       await compare(runs);
     }
@@ -91,15 +91,12 @@ class TemporalUnreadable extends Error {
   override readonly name = 'TemporalUnreadable';
 }
 
-const closedSince = ({ sinceMs, restoredMs }: Standing): number =>
-  Math.max((sinceMs ?? 0) - MARGIN_MS, restoredMs ?? 0);
-
 /** Runs of our queue and mode that the ledger recorded: open, or closed since. @throws TemporalUnreadable */
 export async function* recordedRuns(
   { temporal, mode, taskQueue }: Pick<ComparisonDependencies, 'temporal' | 'mode' | 'taskQueue'>,
-  sinceMs: number,
+  { sinceMs, restoredMs }: Pick<Standing, 'sinceMs' | 'restoredMs'>,
 ): AsyncGenerator<RecordedRun> {
-  const since = new Date(Math.max(0, sinceMs)).toISOString();
+  const since = new Date(Math.max(0, (sinceMs ?? 0) - MARGIN_MS, restoredMs ?? 0)).toISOString();
   const query =
     `WorkflowType = '${FILING_WORKFLOW}' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}' ` +
     `AND (EbrcMode = '${mode}' OR EbrcMode IS NULL) AND EbrcState IS NOT NULL AND (ExecutionStatus = 'Running' OR CloseTime > '${since}')`;
@@ -169,7 +166,7 @@ export function beatJob({
     run: async () => {
       const now = await readLedgerTime(pool, mode);
       const before = seen.of(now.epoch);
-      if (before && wentBackSince(before, now) && (await doubtLedger(pool, now.epoch)))
+      if (before && (await doubtIfLost(pool, [before], now)))
         logger.error(
           { before: before.beat },
           'the beat of the ledger fell: it went back, and is compared with Temporal',

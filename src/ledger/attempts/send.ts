@@ -3,7 +3,7 @@ import { HOUR_MS } from '../../domain/dates';
 import type { LedgerTime } from '../../domain/filing/facts';
 import { CANCELLED, ROW_OF_CERTIFICATE } from '../certificates/certificates';
 import type { Queryable } from '../pool';
-import { doubtLedger, wentBackSince, type SeenTime } from '../time';
+import { doubtIfLost, wentBackSince, type SeenTime } from '../time';
 import { lockFiling, lockIrmsOf, type LockedFiling } from '../filings/lock';
 import { addEvent } from '../filings/move';
 import { lastWholeReading, standsAgainst } from './send-conditions';
@@ -84,8 +84,7 @@ async function refusalOf(client: Queryable, filing: LockedFiling, { n, time, see
   if (reservedAt === null || reservedAt < now - 2 * HOUR_MS) return 'its balances are not reserved';
   if (!filing.ledgerWhole) return 'the ledger went back';
   const { ledger } = filing;
-  const before = seen.of(ledger.epoch);
-  if (before && wentBackSince(before, ledger) && (await doubtLedger(client, ledger.epoch)))
+  if (await doubtIfLost(client, [seen.of(ledger.epoch)], ledger))
     return 'the ledger went back since this worker saw it';
   if (wentBackSince(time, ledger)) return 'the ledger went back since it was told to be sent';
   const { rows } = await client.query<

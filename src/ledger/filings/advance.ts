@@ -9,7 +9,7 @@ import { nextStep } from '../../domain/filing/next-step';
 import { mayBeFiled, type FilingState } from '../../domain/filing/states';
 import { hasErrors } from '../../domain/rules/finding';
 import { withTransaction } from '../pool';
-import { doubtLedger, readLedgerTime, wentBackSince, type SeenTime } from '../time';
+import { doubtIfLost, readLedgerTime, wentBackSince, type SeenTime } from '../time';
 import { assignIec } from './check';
 import { insertUnknown, noteSilent, readAttempts } from '../attempts/attempts';
 import { carryOutDecisions } from '../decisions/decisions';
@@ -136,9 +136,8 @@ const standing = (filing: LockedFiling, { told, shared }: Asking): Step => ({
 async function noteLostTime(client: pg.PoolClient, filing: LockedFiling, asking: Asking): Promise<Told | null> {
   const { told, shared, notBegun, seen, settings } = asking;
   const { epoch } = filing.ledger;
-  const noted = [told, seen.of(epoch)].filter((time) => time?.epoch === epoch);
   // A lost beat means the same to every filing: an older copy of the ledger was brought back.
-  if (noted.some((time) => time && wentBackSince(time, filing.ledger)) && (await doubtLedger(client, epoch))) {
+  if (await doubtIfLost(client, [told, seen.of(epoch)], filing.ledger)) {
     const { whole, ...ledger } = await readLedgerTime(client, filing.mode);
     Object.assign(filing, { ledger, ledgerWhole: whole });
   }
